@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
-#include "core/machine/busy_threads.h"
 #include "core/machine/processor_time.h"
-#include "core/parallel_for.h"
 #include "core/stopwatch.h"
 #include "core/units.h"
 #include "dist/collectives/element_type.h"
@@ -65,14 +63,13 @@ Plan PassAround(const Measurement& what, int rank) {
 
 // What a repetition costs.
 struct Measured {
-  double seconds = 0;  // of the slowest rank in the shortest one
-  // Of a rank of the group, without its busy threads: mean over ranks and repetitions.
-  double cpu_seconds = 0;
+  double seconds = 0;      // of the slowest rank in the shortest one
+  double cpu_seconds = 0;  // of a rank of the group, mean over ranks and repetitions
 };
 
-// Processor seconds of a rank, as in NetworkModel.
-struct Sending {
-  double per_byte = 0, per_message = 0;
+struct MeasuredLink {
+  LinkModel link;
+  double cpu_seconds_per_byte = 0, cpu_seconds_per_message = 0;
 };
 
 // So few pieces that memory is small in any group, and no member receives the piece that it sends.
@@ -80,16 +77,6 @@ int PiecesForOneRound(const RankGroup& group) {
   int pieces = 2;
   while (group.size() > 1 && (group.size() - 1) % pieces == 0) ++pieces;
   return pieces;
-}
-
-// Messages as short as can be, each waiting for the one before. As many pieces as members: each round
-// sends what the previous one has brought.
-Measurement Chain(const RankGroup& group) {
-  return {.group = group, .bytes = kElementBytes, .pieces = group.size(), .rounds = kLatencyRounds};
-}
-
-Measurement OneRound(const RankGroup& group, int64_t bytes) {
-  return {.group = group, .bytes = bytes, .pieces = PiecesForOneRound(group)};
 }
 
 class Probe {
@@ -101,12 +88,11 @@ class Probe {
   StatusOr<NetworkModel> Run();
 
  private:
-  // Of the links between the ranks of `group`, at the same time on every host's group: latency and
-  // seconds per byte; what sending costs while ranks compute.
-  StatusOr<LinkModel> MeasureLink(const RankGroup& group);
-  StatusOr<Sending> MeasureSending(const RankGroup& group);
-  // The same on all ranks. `busy`: threads whose processor time does not count.
-  StatusOr<Measured> Measure(const Measurement& what, BusyThreads* busy = nullptr);
+  // Latency and seconds per byte of the links between the ranks of `group`, at the same time on
+  // every host's group.
+  StatusOr<MeasuredLink> MeasureLinks(const RankGroup& group);
+  // The same on all ranks.
+  StatusOr<Measured> Measure(const Measurement& what);
   StatusOr<double> MeasureAdding();
   StatusOr<std::vector<double>> OfAllRanks(std::span<const double> own);
 
@@ -124,8 +110,7 @@ StatusOr<std::vector<double>> Probe::OfAllRanks(std::span<const double> own) {
   return all;
 }
 
-StatusOr<Measured> Probe::Measure(const Measurement& what, BusyThreads* busy) {
-  const auto cpu_seconds = [busy] { return ProcessSeconds() - (busy ? busy->Seconds() : 0); };
+StatusOr<Measured> Probe::Measure(const Measurement& what) {
   std::vector<float> array(what.elements());
   const Schedule schedule(PassAround(what, ranks_->rank()), ranks_->rank(),
                           {.name = "probe", .count = what.elements()});
@@ -133,12 +118,12 @@ StatusOr<Measured> Probe::Measure(const Measurement& what, BusyThreads* busy) {
   std::array<double, kRepetitions + 2> own{};  // seconds; processor seconds; whether it takes part
   for (int i = -kWarmups; i < kRepetitions; ++i) {
     RT_RETURN_IF_ERROR(ranks_->Barrier());
-    const double cpu_before = cpu_seconds();
+    const double cpu_before = ProcessSeconds();
     const Stopwatch stopwatch;
     RT_RETURN_IF_ERROR(executor_.Run(schedule, next_plan_++, std::span(array)));
     if (i < 0 || !takes_part) continue;
     own[i] = stopwatch.Seconds();
-    own[kRepetitions] += (cpu_seconds() - cpu_before) / kRepetitions;
+    own[kRepetitions] += (ProcessSeconds() - cpu_before) / kRepetitions;
     own[kRepetitions + 1] = 1;
   }
   RT_ASSIGN_OR_RETURN(const std::vector<double> all, OfAllRanks(own));
@@ -153,28 +138,28 @@ StatusOr<Measured> Probe::Measure(const Measurement& what, BusyThreads* busy) {
   return measured;
 }
 
-StatusOr<Sending> Probe::MeasureSending(const RankGroup& group) {
-  BusyThreads busy(NumComputeThreads());
-  RT_ASSIGN_OR_RETURN(const Measured shortest, Measure(Chain(group), &busy));
-  RT_ASSIGN_OR_RETURN(const Measured longer, Measure(OneRound(group, kShortBytes), &busy));
-  const double per_message = shortest.cpu_seconds / kLatencyRounds;
-  // Noise can make a message of 4 bytes the dearer one; then what a message costs is left in.
-  const double of_bytes =
-      longer.cpu_seconds > per_message ? longer.cpu_seconds - per_message : longer.cpu_seconds;
-  return Sending{.per_byte = of_bytes / static_cast<double>(kShortBytes),
-                 .per_message = per_message};
-}
-
-StatusOr<LinkModel> Probe::MeasureLink(const RankGroup& group) {
-  RT_ASSIGN_OR_RETURN(const Measured chain, Measure(Chain(group)));
-  RT_ASSIGN_OR_RETURN(const Measured few, Measure(OneRound(group, kShortBytes)));
-  RT_ASSIGN_OR_RETURN(const Measured many, Measure(OneRound(group, kLongBytes)));
-  // Noise can make the shorter message the slower one; then its latency is left in.
-  const double per_byte =
-      many.seconds > few.seconds
-          ? (many.seconds - few.seconds) / static_cast<double>(kLongBytes - kShortBytes)
-          : many.seconds / static_cast<double>(kLongBytes);
-  return LinkModel{.latency_s = chain.seconds / kLatencyRounds, .seconds_per_byte = per_byte};
+StatusOr<MeasuredLink> Probe::MeasureLinks(const RankGroup& group) {
+  // As many pieces as members: each round sends what the previous one has brought.
+  const int members = group.size();
+  const int pieces = PiecesForOneRound(group);
+  RT_ASSIGN_OR_RETURN(
+      const Measured chain,
+      Measure(
+          {.group = group, .bytes = kElementBytes, .pieces = members, .rounds = kLatencyRounds}));
+  RT_ASSIGN_OR_RETURN(const Measured few,
+                      Measure({.group = group, .bytes = kShortBytes, .pieces = pieces}));
+  RT_ASSIGN_OR_RETURN(const Measured many,
+                      Measure({.group = group, .bytes = kLongBytes, .pieces = pieces}));
+  // Noise can make the shorter message the slower one; then what does not depend on bytes is left in.
+  const auto per_byte = [](double few_seconds, double many_seconds) {
+    return many_seconds > few_seconds
+               ? (many_seconds - few_seconds) / static_cast<double>(kLongBytes - kShortBytes)
+               : many_seconds / static_cast<double>(kLongBytes);
+  };
+  return MeasuredLink{.link = {.latency_s = chain.seconds / kLatencyRounds,
+                               .seconds_per_byte = per_byte(few.seconds, many.seconds)},
+                      .cpu_seconds_per_byte = per_byte(few.cpu_seconds, many.cpu_seconds),
+                      .cpu_seconds_per_message = chain.cpu_seconds / kLatencyRounds};
 }
 
 StatusOr<double> Probe::MeasureAdding() {
@@ -200,20 +185,21 @@ StatusOr<NetworkModel> Probe::Run() {
     pairs = pairs || ranks.size() > 1;
   }
   NetworkModel network;
-  Sending sending;
   if (pairs) {
     const RankGroup own(topology_.RanksOf(topology_.host_of_rank[ranks_->rank()]));
-    RT_ASSIGN_OR_RETURN(network.within_host, MeasureLink(own));
-    RT_ASSIGN_OR_RETURN(sending, MeasureSending(own));
-    network.between_hosts = network.within_host;
+    RT_ASSIGN_OR_RETURN(const MeasuredLink within, MeasureLinks(own));
+    network = {.within_host = within.link,
+               .between_hosts = within.link,
+               .cpu_seconds_per_byte = within.cpu_seconds_per_byte,
+               .cpu_seconds_per_message = within.cpu_seconds_per_message};
   }
   if (leaders.size() > 1) {
-    RT_ASSIGN_OR_RETURN(network.between_hosts, MeasureLink(RankGroup(leaders)));
-    RT_ASSIGN_OR_RETURN(sending, MeasureSending(RankGroup(leaders)));
+    RT_ASSIGN_OR_RETURN(const MeasuredLink between, MeasureLinks(RankGroup(leaders)));
+    network.between_hosts = between.link;
+    network.cpu_seconds_per_byte = between.cpu_seconds_per_byte;
+    network.cpu_seconds_per_message = between.cpu_seconds_per_message;
     if (!pairs) network.within_host = network.between_hosts;
   }
-  network.cpu_seconds_per_byte = sending.per_byte;
-  network.cpu_seconds_per_message = sending.per_message;
   RT_ASSIGN_OR_RETURN(const double adding, MeasureAdding());
   network.within_host.reduce_seconds_per_byte = adding;
   network.between_hosts.reduce_seconds_per_byte = adding;

@@ -11,19 +11,16 @@
 //   beta    one round of 1280 KiB minus one of 256 KiB, per byte: both contain the latency and the
 //           burst that a traffic shaper lets through
 //   gamma   adding 512 KiB to as many in the cache, as the executor does
-//   cpu     processor time of all threads of a rank, beside NumComputeThreads() busy ones that do not
-//           count (core/machine/busy_threads.h): eight rounds of 4 bytes, per message; one of 256
-//           KiB, less a message, per byte. Computation takes the caches from what a message needs,
-//           threads that wait are switched and not only woken, and what arrives meanwhile is
-//           taken together. The mean of the ranks that took part. Other work of the process counts
-//           as well: there is none while ranks join
+//   cpu     processor time of all threads of a rank during the rounds of 1280 KiB, minus that during
+//           those of 256 KiB, per byte; during the rounds of 4 bytes, per message. The mean of the ranks
+//           that took part. Other work of the process counts as well: there is none while ranks join
 //
 // A time is that of the slowest rank: a rank that starts late finds its message waiting, and one
 // that starts early waits for it. The shortest of several repetitions counts, because noise only
 // adds. Every rank computes from the times of all ranks, so all get the same bits.
 //
 // Cost: independent of the world's size except for barriers (log2 N messages each) and one
-// allgather (N - 1 messages). On one host some 20 to 100 ms, at 1 Gbit/s 90 ms, at 100 Mbit/s 0.7 s.
+// allgather (N - 1 messages). On one host some 10 to 50 ms, at 1 Gbit/s 70 ms, at 100 Mbit/s 0.6 s.
 // The result is valid for the whole run: keep it.
 //
 // Hockney, "The communication challenge for MPP", 1994 (alpha and beta); exchanging with both

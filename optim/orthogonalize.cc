@@ -12,14 +12,16 @@ namespace ringtail {
 namespace {
 
 constexpr double kSmallest = 0x1p-100;
-constexpr int kFar = 30;  // of a norm's exponent
-struct Coefficients5 {
+// A norm whose binary exponent is further from 0: its square, and those of x, may not fit a float.
+constexpr int kFar = 30;
+// a + b A + c A^2, as in the header's table.
+struct Quintic {
   float a, b, c;
 };
-constexpr Coefficients5 kOfRound[Orthogonalization::kRounds] = {{8.3853F, -24.5675F, 18.0384F},
-                                                                {4.0936F, -3.0159F, 0.5612F},
-                                                                {3.7086F, -2.7477F, 0.5314F},
-                                                                {2.7981F, -2.0729F, 0.4573F}};
+constexpr Quintic kOfRound[Orthogonalization::kRounds] = {{8.3853F, -24.5675F, 18.0384F},
+                                                          {4.0936F, -3.0159F, 0.5612F},
+                                                          {3.7086F, -2.7477F, 0.5314F},
+                                                          {2.7981F, -2.0729F, 0.4573F}};
 constexpr int kGram = 0, kFirstPolynomial = 1, kLast = Orthogonalization::kStages - 1;
 constexpr int kStagesOfRound = 4;
 
@@ -36,7 +38,7 @@ MatrixProduct OfPolynomials(const MatrixView& a, const MatrixView& b, const Matr
 }
 
 // p = c gram^2 + b p: the polynomial, if b gram is added before and a after.
-MatrixProduct Polynomial(int round, const MatrixView& gram, const MatrixView& p) {
+MatrixProduct PolynomialOf(int round, const MatrixView& gram, const MatrixView& p) {
   const auto& [a, b, c] = kOfRound[round];
   return {.a = gram, .b = gram, .c = p, .alpha = c, .beta = b, .symmetric = true};
 }
@@ -99,7 +101,7 @@ MatrixProduct Orthogonalization::Stage(int stage) const {
             .alpha = scale_ * scale_,
             .symmetric = true};
   }
-  if (stage == kFirstPolynomial) return Polynomial(0, gram, q(0));
+  if (stage == kFirstPolynomial) return PolynomialOf(0, gram, q(0));
   if (stage == kLast) {
     const MatrixView last = q(kRounds - 1);
     return {.a = wide ? last : x_, .b = wide ? x_ : last, .c = result_, .alpha = scale_};
@@ -112,7 +114,7 @@ MatrixProduct Orthogonalization::Stage(int stage) const {
     case kNextGram:
       return OfPolynomials(q(round), before, gram);
     case kNextPolynomial:
-      return Polynomial(round, gram, p);
+      return PolynomialOf(round, gram, p);
     case kCombine:
       break;
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <thread>
@@ -11,8 +10,6 @@
 #include "apps/exit_code.h"
 #include "apps/launch/supervisor.h"
 #include "apps/version.h"
-#include "core/machine/thread_budget.h"
-#include "core/parallel_for.h"
 #include "core/text/counted.h"
 #include "core/units.h"
 #include "dist/membership/identity/rank_environment.h"
@@ -28,12 +25,6 @@ constexpr double kGraceSeconds = 5;  // for the other ranks to end after one has
 
 std::string TransportName(const AllreduceBenchmarkOptions& options) {
   return options.transport ? DistConfig::Transport_Name(*options.transport) : "in_process";
-}
-
-// As many compute threads, beside which a message's processor time is measured (dist/probe.h), as a rank
-// of a training run would have.
-void ShareCores(int ranks_of_host) {
-  SetNumComputeThreads(std::max(1, UsableCores() / ranks_of_host));
 }
 
 std::string DescribeWorld(const Topology& topology, const AllreduceBenchmarkOptions& options,
@@ -66,7 +57,6 @@ Status MeasureAndReport(Transport* transport, const Topology& topology,
 
 Status RunThreads(int world, AllreduceBenchmarkOptions options, TimingReport* report) {
   options.measure.ranks_in_process = world;
-  ShareCores(world);
   const auto transports = MakeInProcessWorld(world);
   std::vector<Status> statuses(world);
   {
@@ -154,8 +144,6 @@ Status RunRank(const AllreduceBenchmarkOptions& options, TimingReport* report) {
                    .shared_memory = options.shared_memory};
   RT_ASSIGN_OR_RETURN(join.token, ReadJobToken(options.token_file, ProcessEnvironment));
   RT_ASSIGN_OR_RETURN(const JoinedWorld world, JoinWorld(join));
-  const int host = world.topology.host_of_rank[world.rank];
-  ShareCores(static_cast<int>(world.topology.RanksOf(host).size()));
   RT_RETURN_IF_ERROR(MeasureAndReport(world.transport.get(), world.topology, options, report));
   if (world.rank == 0) report->Finish();
   return OkStatus();

@@ -3,13 +3,10 @@
 #ifndef RINGTAIL_CORE_MACHINE_PROCESSOR_TIME_H_
 #define RINGTAIL_CORE_MACHINE_PROCESSOR_TIME_H_
 
-#include <thread>
-
 namespace ringtail {
 
-double ProcessSeconds();                      // of all threads of this process, ended ones included
-double ThreadSeconds();                       // of the calling thread
-double SecondsOfThread(std::thread& thread);  // of one that has not been joined
+double ProcessSeconds();  // of all threads of this process, ended ones included
+double ThreadSeconds();   // of the calling thread
 
 }  // namespace ringtail
 

@@ -4,7 +4,7 @@
     tests/cluster/emulated.py --data ~/dogs-vs-cats/train [--cases rounds,overlapped] [-n 4] [-r 1gbit]
 
     dilated.sh -n 4 -k 1 -r none: emulate --measure   what a step costs on a capped core beside three others
-    dilated.sh -n 4 -k 1 -r 1gbit: bench_allreduce    what a message and a byte cost the processor beside threads that compute
+    dilated.sh -n 4 -k 1 -r 1gbit: bench_allreduce    what a message and a byte cost the processor of a rank
     dilated.sh -n 4 -k 1 -r 1gbit: train              four real ranks, in slow motion
     emulate, compute and network as those             four virtual workers
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kSampledPart = 128;  // one element in 128, but at least
 constexpr int64_t kLeastSample = 512;
-// Fewer elements all survive: a sample would be as large a part of them as what is looked for.
+// Fewer elements all survive: to sample them would cost as much as to look at all.
 constexpr int64_t kSmall = 4 * kLeastSample;
 
 // The largest threshold known to have at least k elements above it; their number in *count.
