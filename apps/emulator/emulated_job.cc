@@ -118,6 +118,7 @@ Status EmulatedJob::Prepare() {
   sizes_ =
       SizesOfExchange(*arena(), layers, config().dist(), run_.state.optimizer()->PreparableWork());
   if (!script_.has_compute()) RT_RETURN_IF_ERROR(Measure(rows));
+  network_.cores()->set_cores(compute().cores());
   network_.set_wake_delay(compute().wake_delay_ms() * kSecondsPerMs);
   return OkStatus();
 }
@@ -168,9 +169,9 @@ int64_t EmulatedJob::EndOfPass(int worker, int64_t step, ElementRange rows, doub
 }
 
 int64_t EmulatedJob::BeginPass(int worker, int64_t step, ElementRange rows) {
-  missing_ns_[worker] = network_.TakeMissingNs(worker);
+  missing_ns_[worker] = network_.cores()->TakeMissingNs(worker);
   const int64_t end_ns = EndOfPass(worker, step, rows);
-  network_.Computes(worker, end_ns);
+  network_.cores()->Computes(worker, end_ns);
   return end_ns;
 }
 

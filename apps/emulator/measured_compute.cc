@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "apps/emulator/clock/coded_layers.h"
+#include "apps/plan/measure_facts.h"
 #include "apps/plan/measure_update.h"
 #include "apps/trainer/local/local_round.h"
 #include "apps/trainer/local/round_report.h"
 #include "core/aligned_buffer.h"
 #include "core/machine/wake_delay.h"
+#include "core/median.h"
 #include "core/stopwatch.h"
 #include "core/units.h"
 #include "dist/compression/scheme_choice.h"
@@ -22,9 +24,12 @@ namespace {
 
 constexpr int kWarmUps = 2, kPasses = 7;
 constexpr double kLeastSeconds = 1;  // many periods of a limit on the processor
+constexpr double kMostJitter = 2;    // script.proto
 
 // Whether `passes` that took so long together say what one takes.
-bool Enough(int passes, double seconds) { return passes >= kPasses && seconds >= kLeastSeconds; }
+bool Enough(int64_t passes, double seconds) {
+  return passes >= kPasses && seconds >= kLeastSeconds;
+}
 
 AlignedBuffer Copy(std::span<const float> block) {
   AlignedBuffer copy(block.size_bytes());
@@ -38,26 +43,30 @@ Status MeasureSteps(SharedNet* net, ElementRange rows, StepImages* images, const
   UpdateOfStep weights(optim, optimizer.get(), arena);
   const WakeDelay wake_delay;
   double pass_s = 0, update_s = 0, optimizer_s = 0;
-  int passes = 0;  // after the first ones
-  for (int i = 0; !Enough(passes, pass_s + update_s); ++i) {
+  std::vector<double> steps;  // after the first ones
+  for (int i = 0; !Enough(std::ssize(steps), pass_s + update_s); ++i) {
     Stopwatch watch;
     RT_RETURN_IF_ERROR(images->Next().status());
     RT_RETURN_IF_ERROR(net->Compute(0, rows, nullptr).status());
     const double pass = watch.Restart();
-    const UpdateParts update = weights.Update(i, rows.count);
+    const UpdateParts parts = weights.Update(i, rows.count);
+    const double update = watch.Seconds();
     if (i < kWarmUps) continue;
     pass_s += pass;
-    update_s += watch.Seconds();
-    optimizer_s += update.optimizer_s;
-    ++passes;
+    update_s += update;
+    optimizer_s += parts.optimizer_s;
+    steps.push_back(pass + update);
   }
-  compute->set_ms_per_image(pass_s / passes / static_cast<double>(rows.count) * kMsPerSecond);
-  compute->set_update_ms(update_s / passes * kMsPerSecond);
+  const auto passes = std::ssize(steps);
+  compute->set_ms_per_image(pass_s / static_cast<double>(passes * rows.count) * kMsPerSecond);
+  compute->set_update_ms(update_s / static_cast<double>(passes) * kMsPerSecond);
+  compute->set_jitter(std::min(RelativeDeviation(steps), kMostJitter));
+  compute->set_cores(std::max(1.0, CoresOfThisRank()));
   compute->set_wake_delay_ms(wake_delay.Mean() * kMsPerSecond);
   const MeasuredUpdate update{.grad_scale = 1.0 / static_cast<double>(rows.count),
-                              .optimizer_s = optimizer_s / passes,
+                              .optimizer_s = optimizer_s / static_cast<double>(passes),
                               .first_step = kWarmUps + passes,
-                              .runs = passes};
+                              .runs = static_cast<int>(passes)};
   const std::vector<double> seconds = MeasurePreparation(optim, update, optimizer.get()).seconds;
   const double prepare_ms = std::accumulate(seconds.begin(), seconds.end(), 0.0) * kMsPerSecond;
   compute->set_prepare_ms(std::min(prepare_ms, compute->update_ms()));

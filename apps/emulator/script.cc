@@ -35,6 +35,7 @@ Status CheckCompute(const ComputeScript& compute, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Between("encode_ms", compute.encode_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("decode_ms", compute.decode_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("wake_delay_ms", compute.wake_delay_ms(), 0, kMostMs));
+  RT_RETURN_IF_ERROR(check.Between("cores", compute.cores(), 0.001, 65536));
   return check.Between("jitter", compute.jitter(), 0, 2);
 }
 

@@ -17,16 +17,6 @@
 namespace ringtail {
 namespace {
 
-// The standard deviation by the median of deviations, which a single late step does not change (Hampel
-// 1974), as a share of the median.
-double RelativeDeviation(const std::vector<double>& seconds) {
-  constexpr double kOfNormal = 1.4826;
-  const double median = Median(seconds);
-  std::vector<double> deviations = seconds;
-  for (double& s : deviations) s = std::fabs(s - median);
-  return kOfNormal * Median(std::move(deviations)) / median;
-}
-
 StatusOr<std::unique_ptr<Net>> CreateNet(Model* model, int64_t batch,
                                          const MeasureFactsOptions& options) {
   std::unique_ptr<Net> net;

@@ -99,7 +99,8 @@ def measure(args, case, factor):
     for line in said.splitlines():
         if line.startswith('compute {'):
             words = line.replace('{', ' ').replace('}', ' ').split()[1:]
-            fields = {name.rstrip(':'): float(value) / factor for name, value in zip(words[::2], words[1::2])}
+            fields = {name.rstrip(':'): float(value) for name, value in zip(words[::2], words[1::2])}
+            fields = {name: value / factor if 'ms' in name else value for name, value in fields.items()}
     if not fields:
         raise SystemExit(f'emulate --measure does not say what a step costs:\n{said}')
     return fields

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace ringtail {
 namespace {
@@ -16,12 +18,24 @@ TEST(AlignedBuffer, IsZeroedAndAligned) {
        {size_t{1}, size_t{63}, size_t{4096}, kHugePage - 1, kHugePage, kHugePage + 4}) {
     const AlignedBuffer buffer(bytes);
     ASSERT_EQ(buffer.size_bytes(), bytes);
-    const size_t alignment = bytes >= kHugePage ? kHugePage : 64;
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % alignment, 0u) << bytes;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u) << bytes;
     EXPECT_TRUE(std::all_of(buffer.data(), buffer.data() + bytes, [](std::byte b) {
       return b == std::byte{0};
     })) << bytes;
   }
+}
+
+// Otherwise loops that walk some of them together could throw one's lines out of the cache for another's.
+TEST(AlignedBuffer, LargeOnesBeginAtDifferentPlacesOfTheirPages) {
+  std::vector<AlignedBuffer> buffers;
+  std::set<uintptr_t> pages, lines;
+  for (int i = 0; i < 12; ++i) {
+    const auto begin = reinterpret_cast<uintptr_t>(buffers.emplace_back(kHugePage).data());
+    pages.insert(begin % kHugePage / 4096);
+    lines.insert(begin % 4096);
+  }
+  EXPECT_EQ(pages.size(), buffers.size());
+  EXPECT_EQ(lines.size(), buffers.size());
 }
 
 TEST(AlignedBuffer, ReusedMemoryIsZeroed) {

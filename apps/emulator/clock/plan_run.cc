@@ -75,7 +75,9 @@ void PlanRunOnNetwork::Receive(int from, int to, double bytes, bool adds) {
   int64_t& adding_until_ns = network_->adding_until_ns_[static_cast<size_t>(worker(to))];
   const int64_t arrived_ns = network_->Arrive(worker(from), worker(to), bytes, adding_until_ns);
   const double gamma = network_->Link(worker(from), worker(to)).reduce_seconds_per_byte;
-  adding_until_ns = adds ? After(arrived_ns, bytes * gamma) : arrived_ns;
+  const double adding_s = adds ? bytes * gamma : 0;
+  adding_until_ns = After(arrived_ns, adding_s);
+  network_->cores_.TakeThread(worker(to), adding_s);
   members_[static_cast<size_t>(to)].received = true;
   FinishStep(to, adding_until_ns);
 }

@@ -36,11 +36,11 @@ void VirtualExchange::EnterNext(int member) {
   const auto item = static_cast<size_t>(m.entered++);
   if (coding_s_[item] == 0) return runs_[item]->Enter(member);
   const int worker = workers_[static_cast<size_t>(member)];
-  network_->queue()->Schedule(end_of_coding_(worker, coding_s_[item]), worker,
-                              [run = runs_[item], member] {
-                                run->Enter(member);
-                                return OkStatus();
-                              });
+  const int64_t alone_ns = end_of_coding_(worker, coding_s_[item]) - network_->queue()->now_ns();
+  network_->cores()->WorkBeside(worker, alone_ns, [run = runs_[item], member] {
+    run->Enter(member);
+    return OkStatus();
+  });
 }
 
 void VirtualExchange::Cancel() {

@@ -23,7 +23,8 @@ class VirtualExchange {
  public:
   // Called when item `item` has ended at a member.
   using Ended = std::function<Status(int member, int item)>;
-  // When coding of so many seconds ends that `worker` begins now. Only items with coding need it.
+  // When coding of so many seconds ends that `worker` begins now and that nothing slows down; what the
+  // worker computes beside it does (WorkerCores). Only items with coding need it.
   using EndOfCoding = std::function<int64_t(int worker, double seconds)>;
   VirtualExchange(VirtualNetwork* network, const std::vector<ExchangeItem>& items,
                   const std::vector<int>& workers, Ended ended, EndOfCoding end_of_coding = {});

@@ -21,7 +21,7 @@ T* At(std::vector<T>* list, int index) {
 }  // namespace
 
 VirtualNetwork::VirtualNetwork(const NetworkModel& model, int workers_per_host, EventQueue* queue)
-    : model_(model), workers_per_host_(workers_per_host), queue_(queue) {
+    : model_(model), workers_per_host_(workers_per_host), queue_(queue), cores_(queue) {
   RT_CHECK(workers_per_host >= 1, "a host has at least one worker");
 }
 
@@ -41,20 +41,10 @@ VirtualNetwork::Passage VirtualNetwork::Leave(int from, int to, double bytes) {
   passage.end_ns = After(passage.begin_ns, bytes * Link(from, to).seconds_per_byte);
   port->out_free_ns = passage.end_ns;
   sent_bytes_ += static_cast<int64_t>(bytes);
-  Computing* const computing = At(&computing_, from);
-  if (HostOf(from) != HostOf(to) && queue_->now_ns() < computing->until_ns) {
-    computing->missing_ns = After(computing->missing_ns, bytes * model_.cpu_seconds_per_byte +
-                                                             model_.cpu_seconds_per_message);
+  if (HostOf(from) != HostOf(to)) {
+    cores_.Take(from, bytes * model_.cpu_seconds_per_byte + model_.cpu_seconds_per_message);
   }
   return passage;
-}
-
-void VirtualNetwork::Computes(int worker, int64_t until_ns) {
-  At(&computing_, worker)->until_ns = until_ns;
-}
-
-int64_t VirtualNetwork::TakeMissingNs(int worker) {
-  return std::exchange(At(&computing_, worker)->missing_ns, 0);
 }
 
 int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_before_ns) {
@@ -65,9 +55,7 @@ int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_befor
 }
 
 int64_t VirtualNetwork::WakesAt(int worker, int64_t time_ns) const {
-  const auto index = static_cast<size_t>(worker);
-  if (index >= computing_.size()) return time_ns;
-  return std::min(After(time_ns, wake_delay_s_), std::max(time_ns, computing_[index].until_ns));
+  return std::min(After(time_ns, wake_delay_s_), std::max(time_ns, cores_.ComputesUntil(worker)));
 }
 
 void VirtualNetwork::Send(int from, int to, int64_t bytes, EventQueue::Action arrived) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "apps/emulator/clock/event_queue.h"
+#include "apps/emulator/clock/worker_cores.h"
 #include "dist/collectives/link_model.h"
 #include "dist/collectives/plan.h"
 #include "dist/collectives/topology.h"
@@ -53,13 +54,11 @@ class VirtualNetwork {
   std::shared_ptr<PlanRun> Run(std::shared_ptr<const Plans> plans, std::vector<int> workers,
                                Finished finished);
 
-  // The worker computes until then: the processor time of what it sends meanwhile is missing there,
-  // and its plans continue later.
-  void Computes(int worker, int64_t until_ns);
+  // What workers compute meanwhile: the processor time of what a worker sends and adds up is missing
+  // there, and its plans continue later.
+  WorkerCores* cores() { return &cores_; }
   // By how much later, at most until it has computed.
   void set_wake_delay(double seconds) { wake_delay_s_ = seconds; }
-  // The processor time that was missing since the last call.
-  int64_t TakeMissingNs(int worker);
 
   // Of these workers as ranks 0, 1, ...
   Topology TopologyOf(const std::vector<int>& workers) const;
@@ -71,9 +70,6 @@ class VirtualNetwork {
   friend class PlanRunOnNetwork;
   struct Port {
     int64_t out_free_ns = 0, in_free_ns = 0;  // when the messages before have passed
-  };
-  struct Computing {
-    int64_t until_ns = 0, missing_ns = 0;
   };
   struct Passage {
     int64_t begin_ns = 0, end_ns = 0;
@@ -94,9 +90,9 @@ class VirtualNetwork {
   const int workers_per_host_;
   double wake_delay_s_ = 0;
   EventQueue* const queue_;
+  WorkerCores cores_;
   std::vector<Port> worker_ports_, host_ports_;
   std::vector<int64_t> adding_until_ns_;  // by worker
-  std::vector<Computing> computing_;      // by worker
   int64_t sent_bytes_ = 0;
 };
 

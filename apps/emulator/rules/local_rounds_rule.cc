@@ -135,7 +135,7 @@ Status LocalRoundsRule::BeginStep(int worker) {
   }
   const int64_t end_ns =
       job_->EndOfUpdate(worker, seat.step, job_->BeginPass(worker, seat.step, rows));
-  job_->network()->Computes(worker, end_ns);
+  job_->network()->cores()->Computes(worker, end_ns);
   job_->queue()->Schedule(end_ns, worker, [this, worker, loss] {
     return job_->is_dead(worker) ? OkStatus() : FinishStep(worker, loss);
   });

@@ -146,7 +146,7 @@ void SynchronousRule::Update(Member* member, double seconds) const {
   const int64_t begin_ns =
       std::max({job_->queue()->now_ns(), member->pass_end_ns, member->prepared_ns});
   member->prepared_ns = job_->EndOfWorkFrom(begin_ns, member->worker, step_, seconds);
-  job_->network()->Computes(member->worker, member->prepared_ns);
+  job_->network()->cores()->Computes(member->worker, member->prepared_ns);
   member->update_ns += member->prepared_ns - begin_ns;
   member->update_left_s -= seconds;
 }

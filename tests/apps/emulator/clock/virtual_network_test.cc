@@ -166,13 +166,36 @@ TEST(VirtualNetworkTest, WhoComputesWakesLate) {
   const auto end_beside = [&](int64_t computes_until_ns) {
     World world;
     world.network.set_wake_delay(1e-3);
-    for (int worker = 0; worker < 4; ++worker) world.network.Computes(worker, computes_until_ns);
+    for (int worker = 0; worker < 4; ++worker)
+      world.network.cores()->Computes(worker, computes_until_ns);
     return EndOfPlans(&world, plans, 0);
   };
   EXPECT_EQ(end_beside(10 * kLate), end + 2 * kLate);
   EXPECT_EQ(end_beside(0), end);
   EXPECT_EQ(end_beside(kLate / 2),
             kLate / 2 + end / 2);  // the first round; the second is undisturbed
+}
+
+// Of a worker that computes, what it sends takes processor time by bytes and messages, and what it adds up by bytes.
+TEST(VirtualNetworkTest, SendingAndAddingTakeProcessorTimeFromComputing) {
+  constexpr int64_t kFloats = 100'000;
+  NetworkModel model = kNetwork;
+  model.cpu_seconds_per_byte = 1e-9;
+  model.cpu_seconds_per_message = 1e-4;
+  EventQueue queue;
+  VirtualNetwork network(model, 1, &queue);
+  network.cores()->Computes(0, int64_t{1} << 40);
+  // Each sends a half, which the other adds to its own, and then the sum of its half.
+  const Plans plans = AllPlans(*FindAllreduce("ring").value(), Topology::Blocks(2, 1), kFloats);
+  const auto run =
+      network.Run(std::make_shared<const Plans>(plans), Workers(2), [](int) { return OkStatus(); });
+  run->Enter(0);
+  run->Enter(1);
+  while (!queue.empty()) ASSERT_TRUE(queue.RunNext().ok());
+  constexpr int64_t kHalf = kFloats / 2 * 4, kSent = 2 * (kHalf + 100'000), kAdded = kHalf / 4;
+  EXPECT_NEAR(network.cores()->TakeMissingNs(0), kSent + kAdded, 5);
+  EXPECT_EQ(network.cores()->TakeMissingNs(0), 0);
+  EXPECT_EQ(network.cores()->TakeMissingNs(1), 0);  // does not compute
 }
 
 TEST(VirtualNetworkTest, ACancelledRunFinishesNowhere) {
