@@ -33,6 +33,10 @@
 
 namespace ringtail {
 
+// Threads that talk to other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC,
+// whose number depends on the machine.
+inline constexpr int kThreadsOfAWorld = 16;
+
 struct WorldOptions {
   SecurityOptions security;
   std::optional<std::string> token_file;

@@ -8,21 +8,25 @@
 #include <vector>
 
 #include "apps/config/class_outputs.h"
+#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
 #include "apps/plan/link_rate.h"
-#include "apps/plan/measure_facts.h"
+#include "apps/plan/measure_together.h"
 #include "apps/plan/plan_report.h"
 #include "apps/print.h"
+#include "apps/rank_flags.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
+#include "apps/world_session.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
 #include "core/units.h"
 #include "data/config_check.h"
+#include "dist/membership/identity/rank_environment.h"
 #include "dist/planner/facts_file.h"
 #include "dist/planner/search.h"
 
@@ -44,60 +48,74 @@ struct PlanFlags {
   std::vector<int> periods;
   bool dedicated_cores = false;
   bool json = false;
+  RankFlags rank;  // with --measure
+  WorldOptions world;
 };
 
 constexpr std::string_view kNotes =
-    "Nothing is sent: facts are measured on this machine (--measure) or read (--from), everything "
-    "else is\n"
-    "asked. Predictions are of equal hosts. Without --data they are of random images in memory;\n"
-    "decoding and augmenting real ones may take as long as a third of a step of small images. "
-    "Local\n"
-    "steps beyond --most-period are not tried, because they cost accuracy.";
+    "Facts are measured on this machine (--measure) or read (--from), everything else is asked; "
+    "nothing\n"
+    "is sent. Started on several ranks, as train is (ringtail_launch -n 4 -- dogs_vs_cats plan "
+    "--measure),\n"
+    "all measure at once, facts are their means, and links are those between them. Predictions are "
+    "of\n"
+    "equal hosts. Without --data they are of random images in memory; decoding and augmenting real "
+    "ones\n"
+    "may take as long as a third of a step of small images. Local steps beyond --most-period are "
+    "not\n"
+    "tried, because they cost accuracy.";
 
 // With the time to load images, if there are any.
 StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, MeasureFactsOptions options,
-                                  LoadedConfig* loaded) {
-  if (flags.data.empty()) return MeasureFacts(*loaded, options);
-  DataConfig config = loaded->config.data();
-  config.set_path(flags.data);
-  TrainingWorld alone;
-  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(config, &alone));
+                                  TrainingWorld* world, LoadedConfig* loaded) {
+  if (flags.data.empty()) return MeasureCluster(*loaded, options, world);
+  RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded->config.data(), world));
   RT_ASSIGN_OR_RETURN(const std::string outputs,
                       FitOutputsToClasses(static_cast<int>(data.dataset->class_names().size()),
                                           flags.config.set, &loaded->config));
   if (!outputs.empty()) LogInfo(outputs);
   options.data = &data;
-  return MeasureFacts(*loaded, options);
+  return MeasureCluster(*loaded, options, world);
 }
 
-// Decides what the config leaves open of what is measured.
-StatusOr<PlannerFacts> Facts(const PlanFlags& flags, LoadedConfig* loaded) {
+Status CheckSource(const PlanFlags& flags) {
   if (flags.measure == !flags.from.empty()) {
     return InvalidArgument("plan needs --measure or --from FACTS, one of them");
   }
   if (!flags.measure && !flags.data.empty()) {
     return InvalidArgument("--data is for --measure; facts that are read (--from) have their own");
   }
-  if (!flags.from.empty()) {
-    RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(flags.from, kMostFactsBytes));
-    return ParseFacts(text, flags.from);
-  }
-  RT_ASSIGN_OR_RETURN(const ComputeThreads threads, UseThreads(flags.config, loaded->config));
+  return OkStatus();
+}
+
+StatusOr<PlannerFacts> ReadFacts(const std::string& path) {
+  RT_ASSIGN_OR_RETURN(const std::string text, ReadFileText(path, kMostFactsBytes));
+  return ParseFacts(text, path);
+}
+
+// Gigabit Ethernet, unless flags say otherwise.
+void SetTypicalCluster(ClusterFacts* cluster) {
+  LinkFacts* const wire = cluster->mutable_between_hosts();
+  wire->set_latency_s(150 * kMicro);
+  wire->set_seconds_per_byte(kBitsPerByte / (kWireEfficiency * kGiga));
+  LinkFacts* const memory = cluster->mutable_within_host();
+  memory->set_latency_s(20 * kMicro);
+  memory->set_seconds_per_byte(1 / (2 * kGiga));
+  cluster->set_cpu_seconds_per_byte(kTypicalSending.per_byte);
+  cluster->set_cpu_seconds_per_message(kTypicalSending.per_message);
+}
+
+// Decides what the config leaves open of what is measured.
+StatusOr<PlannerFacts> Measure(const PlanFlags& flags, TrainingWorld* world, LoadedConfig* loaded) {
   MeasureFactsOptions options;
   options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded->config);
   options.image_size =
       flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded->config).front();
-  RT_RETURN_IF_ERROR(DecidePrecisionAlone({options.largest_batch, options.image_size}, loaded));
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, options, loaded));
-  // Gigabit Ethernet, unless flags say otherwise.
-  LinkFacts* const wire = facts.mutable_cluster()->mutable_between_hosts();
-  wire->set_latency_s(150 * kMicro);
-  wire->set_seconds_per_byte(kBitsPerByte / (kWireEfficiency * kGiga));
-  LinkFacts* const memory = facts.mutable_cluster()->mutable_within_host();
-  memory->set_latency_s(20 * kMicro);
-  memory->set_seconds_per_byte(1 / (2 * kGiga));
-  facts.mutable_cluster()->set_cpu_seconds_per_byte(kTypicalSending.per_byte);
-  facts.mutable_cluster()->set_cpu_seconds_per_message(kTypicalSending.per_message);
+  const bool open = loaded->config.train().precision() == AUTO;
+  RT_RETURN_IF_ERROR(DecidePrecision({options.largest_batch, options.image_size}, world, loaded));
+  if (open && world->leads()) LogInfo(DescribeTakenPrecision(loaded->config.train()));
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, options, world, loaded));
+  if (!facts.has_cluster()) SetTypicalCluster(facts.mutable_cluster());
   return facts;
 }
 
@@ -160,10 +178,8 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
   return OkStatus();
 }
 
-StatusOr<int> RunPlan(const PlanFlags& flags) {
-  RT_ASSIGN_OR_RETURN(const Asked asked, ParseAsked(flags));
-  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
-  RT_ASSIGN_OR_RETURN(PlannerFacts facts, Facts(flags, &loaded));
+Status Answer(const PlanFlags& flags, const Asked& asked, const LoadedConfig& loaded,
+              PlannerFacts facts) {
   RT_RETURN_IF_ERROR(Apply(flags, asked, &facts));
   if (!flags.save.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.save, FactsText(facts)));
   const int most = facts.cluster().hosts();
@@ -171,7 +187,45 @@ StatusOr<int> RunPlan(const PlanFlags& flags) {
   for (int n = least; n <= most; ++n) {
     RT_RETURN_IF_ERROR(PrintAnswer(flags, loaded, facts, n));
   }
-  return kExitSuccess;
+  return OkStatus();
+}
+
+// All ranks measure, and the first one answers.
+StatusOr<int> MeasureAndAnswer(const PlanFlags& flags, const Asked& asked, LoadedConfig loaded,
+                               WorldSession* session) {
+  TrainingWorld* const world = session->everyone();
+  RT_ASSIGN_OR_RETURN(PlannerFacts facts, Measure(flags, world, &loaded));
+  if (world->leads()) RT_RETURN_IF_ERROR(Answer(flags, asked, loaded, std::move(facts)));
+  return session->EndWith(kExitSuccess);
+}
+
+StatusOr<int> RunPlan(const PlanFlags& flags) {
+  RT_RETURN_IF_ERROR(CheckSource(flags));
+  RT_ASSIGN_OR_RETURN(const Asked asked, ParseAsked(flags));
+  RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
+  if (!flags.from.empty()) {
+    RT_ASSIGN_OR_RETURN(PlannerFacts facts, ReadFacts(flags.from));
+    RT_RETURN_IF_ERROR(Answer(flags, asked, loaded, std::move(facts)));
+    return kExitSuccess;
+  }
+  if (!flags.data.empty()) loaded.config.mutable_data()->set_path(flags.data);
+  RT_ASSIGN_OR_RETURN(const RankIdentity identity, DetectRank(flags.rank, ProcessEnvironment));
+  RT_RETURN_IF_ERROR(UseThreads(flags.config, loaded.config, identity.local_world_size,
+                                identity.world_size > 1 ? kThreadsOfAWorld : 0)
+                         .status());
+  auto joined = WorldSession::Join(flags.world, identity, loaded.config);
+  if (!joined.ok()) return WorldSession::FailToJoin(joined.status());
+  const auto session = *std::move(joined);
+  auto exit_code = MeasureAndAnswer(flags, asked, std::move(loaded), session.get());
+  if (exit_code.ok() || session->everyone()->alone()) return exit_code;
+  return session->Fail(exit_code.status());
+}
+
+void AddRanks(CLI::App* verb, PlanFlags* flags) {
+  constexpr char kGroup[] = "Several ranks, with --measure (by default as the environment says)";
+  AddRankFlags(verb, kGroup, &flags->rank);
+  verb->add_option("--world", flags->rank.world_size, "The number of ranks")->group(kGroup);
+  AddSecurityFlags(verb, kGroup, &flags->world.security, &flags->world.token_file);
 }
 
 void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
@@ -212,7 +266,8 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   AddSetFlag(verb, &flags->config);
   AddThreadsFlag(verb, &flags->config);
   constexpr int64_t kMost = 1 << 20;
-  verb->add_flag("--measure", flags->measure, "Measure the network on this machine");
+  verb->add_flag("--measure", flags->measure,
+                 "Measure the network on this machine, or on all ranks of a job");
   verb->add_option("--data", flags->data,
                    "Folder, list file or packed file with images: measure loading them, too")
       ->type_name("PATH");
@@ -240,6 +295,7 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
       "--dedicated-cores", flags->dedicated_cores,
       "As if communication took no time of the cores that compute, to see what it costs");
   AddClusterFlags(verb, flags.get());
+  AddRanks(verb, flags.get());
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPlan(*flags); }; });
 }

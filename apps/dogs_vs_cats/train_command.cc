@@ -50,10 +50,6 @@ struct TrainFlags {
   bool no_report = false;
 };
 
-// Threads that talk to other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC,
-// whose number depends on the machine.
-constexpr int kThreadsOfAWorld = 16;
-
 // As many threads as the run had so far on this rank, unless told otherwise: sums that are divided
 // differently round differently. In a world of another size, as many as rank 0 had.
 void KeepThreads(const ResumeHead& head, const RunConfig& config, const RankIdentity& identity,

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "apps/plan/choice_settings.h"
-#include "apps/plan/measure_facts.h"
+#include "apps/plan/measure_together.h"
 #include "apps/plan/run_network.h"
-#include "apps/trainer/set_up_in_turn.h"
 #include "core/config/text_config.h"
 #include "dist/planner/shown_choices.h"
 
@@ -18,19 +17,12 @@ namespace {
 constexpr int kMeasuredBatches =
     3;  // measured: the largest part of a step, a half and a quarter of it
 
-StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, const TrainingData* data,
-                                       TrainingWorld* world) {
-  const ScopedPhase measuring(world->progress(), Phase::kSetUp);
-  return MeasureFacts(loaded,
-                      {.largest_batch = PartBatch(loaded.config),
-                       .image_size = TrainingImageSizes(loaded.config).front(),
-                       .fractions = kMeasuredBatches,
-                       .data = data,
-                       .ranks_here = RanksHere(*world),
-                       .schemes = ShownSchemes(loaded.config.net().name()),
-                       .set_up = [world](int64_t batch, const std::function<Status()>& create) {
-                         return SetUpInTurn(world, fmt::format("batch {}", batch), create);
-                       }});
+MeasureFactsOptions WhatToMeasure(const RunConfig& config, const TrainingData* data) {
+  return {.largest_batch = PartBatch(config),
+          .image_size = TrainingImageSizes(config).front(),
+          .fractions = kMeasuredBatches,
+          .data = data,
+          .schemes = ShownSchemes(config.net().name())};
 }
 
 // Of a step with the largest batch.
@@ -100,7 +92,8 @@ std::string InWords(const HostChoice& choice, int hosts) {
 
 StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
                            TrainingWorld* world) {
-  RT_ASSIGN_OR_RETURN(const PlannerFacts facts, MeasureTogether(loaded, data, world));
+  RT_ASSIGN_OR_RETURN(const PlannerFacts facts,
+                      MeasureTogether(loaded, WhatToMeasure(loaded.config, data), world));
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));

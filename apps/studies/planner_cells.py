@@ -5,9 +5,9 @@ A cell is a network, a number of ranks, links (with the cores of a host), a sche
 H > 1 is overlapped. 32 images of 64 pixels per rank and step. Everything is in the time of tests/cluster/dilated.sh, which
 measures; divide by its factor for that of the hosts.
 
-  1. facts      `dogs_vs_cats plan --measure --data` for each network and number of ranks: means over ranks that measure at the same time in
-                the slow motion of the cells, where they take from each other's caches and memory what they take while they train, with
-                images that input threads load meanwhile; the probe of bench_allreduce under the limits of a cell, for each number of
+  1. facts      `dogs_vs_cats plan --measure --data` by the ranks of a job, for each network and number of ranks: means over ranks that
+                measure at the same time in the slow motion of the cells, where they take from each other's caches and memory what they
+                take while they train, with images that input threads load meanwhile and with signs of life between them; the probe of bench_allreduce under the limits of a cell, for each number of
                 ranks and links
   2. choose     cells, by `plan --from`: cells.json, never written again
   3. predict    a cell, just before it is measured, with and without --dedicated-cores: prediction-CELL.json
@@ -68,9 +68,8 @@ def name_of(cell):
     return '{net}-{ranks}-{rate}-{cores}-{scheme}-{period}'.format(**cell).replace(' ', '_').replace('%', '')
 
 
-def all_cells():
-    for net, ranks, (rate, cores), scheme, period in itertools.product(NETS, RANKS, LINKS, SCHEMES, PERIODS):
-        yield {'net': net, 'ranks': ranks, 'rate': rate, 'cores': cores, 'scheme': scheme, 'period': period}
+def world_of(cell):
+    return cell['net'], cell['ranks'], cell['rate'], cell['cores']
 
 
 def steps_of(cell):
@@ -108,37 +107,18 @@ def core_seconds(args):
 
 # ---- what is known before ----
 
-def mean_of_files(paths, path):
-    """A file of facts whose numbers are the means of those in files that differ in nothing else."""
-    texts = []
-    for each in paths:
-        with open(each, encoding='utf-8') as file:
-            texts.append(file.read().splitlines())
-    lines = []
-    for same in zip(*texts, strict=True):
-        key, _, value = same[0].partition(': ')
-        if re.search('_s$|deviation$', key):
-            value = repr(statistics.mean(float(line.partition(': ')[2]) for line in same))
-            lines.append(f'{key}: {value}')
-        else:
-            lines.append(same[0])
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write('\n'.join(lines) + '\n')
-
-
 def measure_facts(args, net, ranks):
     """The mean facts of so many ranks that measure at the same time; and how fast the cores were."""
     path = os.path.join(args.out, f'facts-{net}-{ranks}.textproto')
     if not os.path.exists(path):
-        plan = ' '.join([os.path.join(args.programs, 'dogs_vs_cats'), 'plan', '--measure', '--threads', '1', '--image-size', '64',
-                         '--data', args.data, *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config',
-                         os.path.join(study.ROOT, 'configs', NETS[net]), '--save', f'{path}.$RANK'])
+        plan = ['dogs_vs_cats', 'plan', '--measure', '--threads', '1', '--image-size', '64', '--data', args.data,
+                *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
+                '--save', path]
         before = core_seconds(args)
-        out, text = dilated(args, {'ranks': ranks, 'cores': 8, 'rate': 'none'}, ['sh', '-c', f'exec {plan}'])
+        out, text = dilated(args, {'ranks': ranks, 'cores': 8, 'rate': 'none'}, plan)
         if out is None:
             raise SystemExit(f'measuring {net} failed:\n{text}')
         write(path + '.cores', (before + core_seconds(args)) / 2)
-        mean_of_files([f'{path}.{rank}' for rank in range(ranks)], path)
     return path, read(path + '.cores')
 
 
@@ -208,8 +188,9 @@ def choose_cells(args):
                 cells.append(cell)
     order = sorted(cells, key=lambda cell: hashlib.sha256(name_of(cell).encode()).hexdigest())
     version = subprocess.run(['git', '-C', study.ROOT, 'describe', '--always', '--dirty'], capture_output=True, text=True)
+    # One world after the other, so that what regret compares is measured within minutes.
     return {'written': datetime.datetime.now().isoformat(timespec='seconds'), 'version': version.stdout.strip(),
-            'cells': order[:args.cells]}
+            'cells': sorted(order[:args.cells], key=lambda cell: hashlib.sha256(str(world_of(cell)).encode()).hexdigest())}
 
 
 # ---- what is measured ----
@@ -296,9 +277,8 @@ def print_errors(cells):
 def print_regret(cells):
     """Of what is measured of a network, ranks and links: the planner's choice against the best."""
     print('\n| network, ranks, links | chosen | best | regret |\n|---|---|---|---|')
-    worlds = dict.fromkeys((cell['net'], cell['ranks'], cell['rate'], cell['cores']) for cell in cells)
-    for world in worlds:
-        here = [cell for cell in cells if (cell['net'], cell['ranks'], cell['rate'], cell['cores']) == world]
+    for world in dict.fromkeys(map(world_of, cells)):
+        here = [cell for cell in cells if world_of(cell) == world]
         if len(here) < 2:
             continue
         chosen = min(here, key=lambda cell: cell['predicted']['step'])

@@ -9,6 +9,12 @@ LinkModel LinkOf(const LinkFacts& link) {
           .reduce_seconds_per_byte = link.reduce_seconds_per_byte()};
 }
 
+void CopyLink(const LinkModel& link, LinkFacts* facts) {
+  facts->set_latency_s(link.latency_s);
+  facts->set_seconds_per_byte(link.seconds_per_byte);
+  facts->set_reduce_seconds_per_byte(link.reduce_seconds_per_byte);
+}
+
 }  // namespace
 
 NetworkFacts NetworkFacts::Of(const PlannerFacts& facts) {
@@ -20,6 +26,16 @@ NetworkFacts NetworkFacts::Of(const PlannerFacts& facts) {
           .cores_per_host = cluster.has_cores_per_host() ? cluster.cores_per_host() : facts.cores(),
           .sending = {.per_byte = cluster.cpu_seconds_per_byte(),
                       .per_message = cluster.cpu_seconds_per_message()}};
+}
+
+void NetworkFacts::CopyTo(ClusterFacts* cluster) const {
+  cluster->set_hosts(hosts);
+  cluster->set_ranks_per_host(ranks_per_host);
+  cluster->set_cores_per_host(cores_per_host);
+  CopyLink(links.within_host, cluster->mutable_within_host());
+  CopyLink(links.between_hosts, cluster->mutable_between_hosts());
+  cluster->set_cpu_seconds_per_byte(sending.per_byte);
+  cluster->set_cpu_seconds_per_message(sending.per_message);
 }
 
 NetworkFacts NetworkFacts::Probed(const NetworkModel& links, int hosts, int ranks_per_host,

@@ -35,6 +35,9 @@ struct NetworkFacts {
   static NetworkFacts Probed(const NetworkModel& links, int hosts, int ranks_per_host,
                              double cores_per_host);
 
+  // What Of reads.
+  void CopyTo(ClusterFacts* cluster) const;
+
   double cores_per_rank() const { return cores_per_host / ranks_per_host; }
   // The most hosts whose ranks have an image each in a step of so many.
   int HostsWithImages(int64_t global_batch) const {
