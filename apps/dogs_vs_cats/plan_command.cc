@@ -53,17 +53,17 @@ struct PlanFlags {
 };
 
 constexpr std::string_view kNotes =
-    "Facts are measured on this machine (--measure) or read (--from), everything else is asked; "
-    "nothing\n"
-    "is sent. Started on several ranks, as train is (ringtail_launch -n 4 -- dogs_vs_cats plan "
-    "--measure),\n"
-    "all measure at once, facts are their means, and links are those between them. Predictions are "
-    "of\n"
-    "equal hosts. Without --data they are of random images in memory; decoding and augmenting real "
-    "ones\n"
-    "may take as long as a third of a step of small images. Local steps beyond --most-period are "
-    "not\n"
-    "tried, because they cost accuracy.";
+    "Facts are measured on this machine (--measure) or read (--from), everything else is asked. "
+    "Started\n"
+    "on several ranks, as train is (ringtail_launch -n 4 -- dogs_vs_cats plan --measure), all "
+    "measure at\n"
+    "once, facts are their means, and links are those between them. Predictions are of equal "
+    "hosts.\n"
+    "Without --data they are of random images in memory; decoding and augmenting real ones may "
+    "take as\n"
+    "long as a third of a step of small images. Local steps beyond --most-period are not tried, "
+    "because\n"
+    "they cost accuracy.";
 
 // With the time to load images, if there are any.
 StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, MeasureFactsOptions options,
@@ -73,7 +73,7 @@ StatusOr<PlannerFacts> MeasureAll(const PlanFlags& flags, MeasureFactsOptions op
   RT_ASSIGN_OR_RETURN(const std::string outputs,
                       FitOutputsToClasses(static_cast<int>(data.dataset->class_names().size()),
                                           flags.config.set, &loaded->config));
-  if (!outputs.empty()) LogInfo(outputs);
+  if (!outputs.empty() && world->leads()) LogInfo(outputs);
   options.data = &data;
   return MeasureCluster(*loaded, options, world);
 }
