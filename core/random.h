@@ -26,6 +26,7 @@ enum RngStream : uint64_t {
   kEmulationStream = 8,
   kMixStream = 9,
   kShardStream = 10,
+  kWakeStream = 11,
   kTestStream = 99,
 };
 

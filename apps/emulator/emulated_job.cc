@@ -119,7 +119,7 @@ Status EmulatedJob::Prepare() {
       SizesOfExchange(*arena(), layers, config().dist(), run_.state.optimizer()->PreparableWork());
   if (!script_.has_compute()) RT_RETURN_IF_ERROR(Measure(rows));
   network_.cores()->set_cores(compute().cores());
-  network_.set_wake_delay(compute().wake_delay_ms() * kSecondsPerMs);
+  network_.set_wake_delays(WakeDelays(script_.seed(), compute().wake_delay_ms() * kSecondsPerMs));
   return OkStatus();
 }
 

@@ -7,7 +7,6 @@
 #include "dist/config_check.h"
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/shown_choices.h"
-#include "dist/planner/step_timetable.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {
@@ -17,13 +16,10 @@ constexpr int64_t kKib = 1024;
 
 using Settings = std::vector<std::string>;
 
-void AddBatch(const Prediction& choice, const PlannerFacts& facts, const RunConfig& config,
-              Settings* settings) {
+void AddBatch(const Prediction& choice, const RunConfig& config, Settings* settings) {
   const int64_t batch = CeilDivide(choice.choice.global_batch, static_cast<int64_t>(choice.ranks));
-  const StepTimetable timetable(facts, facts.cores());
-  const int64_t parts = timetable.PartsOf(batch);
-  settings->push_back(fmt::format("train.batch={}", RoundUp(batch, parts)));  // equal parts
-  settings->push_back(fmt::format("train.accumulation={}", parts));
+  settings->push_back(fmt::format("train.batch={}", RoundUp(batch, choice.parts)));  // equal parts
+  settings->push_back(fmt::format("train.accumulation={}", choice.parts));
   // The rate was found with the batch that the config states.
   const BatchScalingConfig& scaling = config.optim().batch_scaling();
   if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {
@@ -75,7 +71,7 @@ SearchSpace SpaceOf(const RunConfig& config) {
 
 Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const RunConfig& config) {
   Settings settings;
-  AddBatch(choice, facts, config, &settings);
+  AddBatch(choice, config, &settings);
   if (choice.ranks <= 1) return settings;
   const Choice& how = choice.choice;
   AddAllreduce(how, config.dist(), &settings);

@@ -65,7 +65,7 @@ class Cell:
     ranks: int = 8
     steps: str = 'dense'  # H; dense: gradients are added up in every step
     outer: str = MEAN
-    rate_batch: str = 'OWN'
+    rate_batch: str = 'ALL_RANKS'  # with that of SGD, H = 1 is what dense steps do
     overlapped: bool = False
     coding: str = 'f32'
     gradients: str = 'f32'  # coding of dense steps
@@ -95,7 +95,9 @@ class Cell:
             rounds = [f'dist.local.period={self.steps}', f'dist.local.outer_learning_rate={rate}',
                       f'dist.local.outer_momentum={momentum}', f'dist.local.rate_batch={self.rate_batch}',
                       f'dist.local.overlap={str(self.overlapped).lower()}']
-            if CODINGS[self.coding]:
+            if not CODINGS[self.coding]:
+                rounds += ['dist.local.min_cosine=-1']  # a cell's H is its own to the end, as it is behind codecs
+            else:
                 rounds += [f'dist.local.compression.scheme.{CODINGS[self.coding]}', 'dist.local.compression.fall_back=false']
         rounds += [f'dist.compression.{field}' for field in GRADIENT_CODINGS[self.gradients]]
         rounds += [f'data.shards={self.ranks}'] if self.sharded else []

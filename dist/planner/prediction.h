@@ -9,6 +9,7 @@
 #ifndef RINGTAIL_DIST_PLANNER_PREDICTION_H_
 #define RINGTAIL_DIST_PLANNER_PREDICTION_H_
 
+#include <cstdint>
 #include <string>
 
 #include "dist/planner/choice.h"
@@ -40,6 +41,7 @@ struct Prediction {
   double images = 0;         // of all ranks in a round
   double sent_bytes = 0;     // of the rank with the most, in a round
   double ranks = 1;
+  int64_t parts = 1;  // of a rank's images in a step (train.accumulation)
 
   double step_seconds() const { return seconds.sum() / choice.period; }
   double images_per_s() const { return images / seconds.sum(); }

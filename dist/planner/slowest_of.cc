@@ -25,4 +25,6 @@ double SlowestOf(int64_t n) {
   return sum * kWidth;
 }
 
+double DelayOfRounds(int64_t n) { return 2 - 1 / static_cast<double>(n); }
+
 }  // namespace ringtail

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "core/round.h"
 #include "dist/planner/slowest_of.h"
@@ -71,9 +74,16 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
           .sending = network_.sending};
 }
 
-StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice) const {
+// Gradients travel beside the backward of the last part, so that parts that compute faster may be slower.
+std::vector<int64_t> StepSimulator::PartsOf(const Choice& choice) const {
+  const int64_t images = ImagesOf(choice);
+  const bool overlaps = int64_t{choice.hosts} * network_.ranks_per_host > 1 && !choice.has_rounds();
+  return overlaps ? timetable_.EqualParts(images) : std::vector{timetable_.PartsOf(images)};
+}
+
+StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice, int64_t parts) const {
   OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice),
-                                          int64_t{choice.hosts} * network_.ranks_per_host)};
+                                          int64_t{choice.hosts} * network_.ranks_per_host, parts)};
   // Averaged weights are updated once in a round.
   if (choice.has_rounds()) own.times.update -= own.times.average * (1 - 1.0 / choice.period);
   own.before_backward = own.times.forward + own.times.earlier_backward;
@@ -110,13 +120,14 @@ ExchangeJobs StepSimulator::JobsOfKept(const DividedLayers& divided, const Choic
 
 StatusOr<CollectivePrices*> StepSimulator::PricesOf(const Choice& choice) {
   const PriceKey key{choice.hosts, choice.algorithm};
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
   auto found = prices_.find(key);
   if (found == prices_.end()) {
     RT_ASSIGN_OR_RETURN(
         CollectivePrices prices,
         CollectivePrices::Create(choice.algorithm,
                                  {.hosts = choice.hosts, .ranks_per_host = network_.ranks_per_host},
-                                 network_.links, busy_delay_));
+                                 network_.links, busy_delay_ * DelayOfRounds(ranks)));
     found = prices_.emplace(key, std::move(prices)).first;
   }
   return &found->second;
@@ -235,7 +246,18 @@ void StepSimulator::AddDivided(const DividedLayers& divided, Prediction* predict
 
 StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
-  const OwnStep own = OwnStepOf(choice);
+  std::optional<Prediction> fastest;
+  for (const int64_t parts : PartsOf(choice)) {
+    RT_ASSIGN_OR_RETURN(Prediction prediction, SimulateParts(choice, parts));
+    if (!fastest || prediction.seconds.sum() < fastest->seconds.sum()) {
+      fastest = std::move(prediction);
+    }
+  }
+  return *std::move(fastest);
+}
+
+StatusOr<Prediction> StepSimulator::SimulateParts(const Choice& choice, int64_t parts) {
+  const OwnStep own = OwnStepOf(choice, parts);
   const double steps = choice.period;
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
   Prediction prediction{
@@ -245,7 +267,8 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
                   .backward = steps * (own.times.earlier_backward + own.times.backward),
                   .update = steps * own.times.update},
       .images = steps * static_cast<double>(choice.global_batch),
-      .ranks = static_cast<double>(ranks)};
+      .ranks = static_cast<double>(ranks),
+      .parts = parts};
   if (ranks == 1) return prediction;
   RT_ASSIGN_OR_RETURN(CollectivePrices* const prices, PricesOf(choice));
   RT_ASSIGN_OR_RETURN(const ExchangeJobs* const jobs, JobsOf(choice));
@@ -267,9 +290,26 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
 
 StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
-  const double compute = OwnStepOf(choice).alone * choice.period;
-  // At least; the update is divided, too.
-  if (choice.divided) return compute - OwnStepOf(choice).times.update;
+  const double exchange = choice.divided ? 0 : LeastExchange(choice);
+  double least = std::numeric_limits<double>::infinity();
+  for (const int64_t parts : PartsOf(choice)) {
+    const OwnStep own = OwnStepOf(choice, parts);
+    least = std::min(least, LeastSeconds(choice, own, exchange));
+  }
+  return least;
+}
+
+double StepSimulator::LeastSeconds(const Choice& choice, const OwnStep& own, double exchange) {
+  const double compute = own.alone * choice.period;
+  if (choice.divided) return compute - own.times.update;  // at least; the update is divided, too
+  if (choice.overlap) return std::max(compute, exchange);
+  if (choice.has_rounds()) return compute + exchange;
+  // Of a step, backward hides the exchange, and so does what can be prepared of the update.
+  const double prepared = std::accumulate(own.times.prepare.begin(), own.times.prepare.end(), 0.0);
+  return compute + std::max(0.0, exchange - own.times.backward - prepared);
+}
+
+double StepSimulator::LeastExchange(const Choice& choice) {
   const std::pair key{choice.hosts, choice.scheme};
   auto found = least_.find(key);
   if (found == least_.end()) {
@@ -277,13 +317,7 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
                                               WorldOf(choice), choice.hosts);
     found = least_.emplace(key, least).first;
   }
-  const double exchange = found->second;
-  if (choice.overlap) return std::max(compute, exchange);
-  if (choice.has_rounds()) return compute + exchange;
-  // Of a step, backward hides the exchange, and so does what can be prepared of the update.
-  const ComputeTimes times = OwnStepOf(choice).times;
-  const double prepared = std::accumulate(times.prepare.begin(), times.prepare.end(), 0.0);
-  return compute + std::max(0.0, exchange - times.backward - prepared);
+  return found->second;
 }
 
 StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {

@@ -10,7 +10,7 @@
 namespace ringtail {
 namespace {
 
-// More parts hide less of the exchange behind backward: they have to be faster by this.
+// More parts have to be faster by this: a measurement is not exact.
 constexpr double kWorthParts = 0.97;
 constexpr int64_t kAlignedElements = 16;  // 64 bytes, as in the arena
 
@@ -75,23 +75,32 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   }
 }
 
-int64_t StepTimetable::PartsOf(int64_t batch) const {
+std::vector<int64_t> StepTimetable::EqualParts(int64_t batch) const {
   RT_CHECK(batch > 0, "a step has images");
   const auto largest = static_cast<int64_t>(measured_.back().batch);
   const auto smallest = static_cast<int64_t>(measured_.front().batch);
+  std::vector<int64_t> numbers = {CeilDivide(batch, largest)};
+  for (int64_t parts = numbers.front() + 1; parts * smallest <= batch; ++parts) {
+    if (batch % parts == 0) numbers.push_back(parts);
+  }
+  return numbers;
+}
+
+int64_t StepTimetable::PartsOf(int64_t batch) const {
   const auto seconds = [&](int64_t parts) {
     const ComputeTimes times = OfParts(static_cast<double>(batch), parts);
     return times.forward + times.earlier_backward + times.backward;
   };
-  int64_t best = CeilDivide(batch, largest);
-  for (int64_t parts = best + 1; parts * smallest <= batch; ++parts) {
-    if (batch % parts == 0 && seconds(parts) < kWorthParts * seconds(best)) best = parts;
+  const std::vector<int64_t> numbers = EqualParts(batch);
+  int64_t best = numbers.front();
+  for (const int64_t parts : numbers) {
+    if (seconds(parts) < kWorthParts * seconds(best)) best = parts;
   }
   return best;
 }
 
-ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks) const {
-  ComputeTimes times = OfParts(static_cast<double>(batch), PartsOf(batch));
+ComputeTimes StepTimetable::TimesAt(int64_t batch, int64_t ranks, int64_t parts) const {
+  ComputeTimes times = OfParts(static_cast<double>(batch), parts);
   times.update = update_.update;
   times.norm = update_.norm;
   times.average = update_.average;

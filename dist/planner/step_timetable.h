@@ -38,13 +38,18 @@ class StepTimetable {
   // Of checked facts (facts_file.h), for a rank that computes with `cores`.
   StepTimetable(const PlannerFacts& facts, double cores);
 
-  // In how many equal parts a rank computes `batch` images fastest: at least so many that each is no
-  // larger than what was measured. What fits into the caches decides.
+  // In how many equal parts a rank may compute `batch` images, ascending: at least so many that each is
+  // no larger than what was measured, and none smaller.
+  std::vector<int64_t> EqualParts(int64_t batch) const;
+  // With which of them it computes fastest. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
-  // `batch` > 0: images of a rank in a step, in these parts. Loading their successors on the same
+  // `batch` > 0: images of a rank in a step, in `parts`. Loading their successors on the same
   // cores makes everything longer by the same factor; how many of them it decodes depends on the
   // number of `ranks` that the images are dealt to, and on whether each has a shard of its own.
-  ComputeTimes TimesAt(int64_t batch, int64_t ranks) const;
+  ComputeTimes TimesAt(int64_t batch, int64_t ranks, int64_t parts) const;
+  ComputeTimes TimesAt(int64_t batch, int64_t ranks) const {
+    return TimesAt(batch, ranks, PartsOf(batch));
+  }
   double merge() const { return merge_; }
   double data_wait() const { return data_wait_; }
   double deviation() const { return deviation_; }  // of a step, as a share of it

@@ -54,8 +54,10 @@ int64_t VirtualNetwork::Arrive(int from, int to, double bytes, int64_t not_befor
   return port->in_free_ns;
 }
 
-int64_t VirtualNetwork::WakesAt(int worker, int64_t time_ns) const {
-  return std::min(After(time_ns, wake_delay_s_), std::max(time_ns, cores_.ComputesUntil(worker)));
+int64_t VirtualNetwork::WakesAt(int worker, int64_t time_ns) {
+  const int64_t computes_until_ns = cores_.ComputesUntil(worker);
+  if (computes_until_ns <= time_ns) return time_ns;
+  return std::min(After(time_ns, wake_delays_.Next(worker)), computes_until_ns);
 }
 
 void VirtualNetwork::Send(int from, int to, int64_t bytes, EventQueue::Action arrived) {

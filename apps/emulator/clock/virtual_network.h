@@ -18,9 +18,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "apps/emulator/clock/event_queue.h"
+#include "apps/emulator/clock/wake_delays.h"
 #include "apps/emulator/clock/worker_cores.h"
 #include "dist/collectives/link_model.h"
 #include "dist/collectives/plan.h"
@@ -58,7 +60,7 @@ class VirtualNetwork {
   // there, and its plans continue later.
   WorkerCores* cores() { return &cores_; }
   // By how much later, at most until it has computed.
-  void set_wake_delay(double seconds) { wake_delay_s_ = seconds; }
+  void set_wake_delays(WakeDelays delays) { wake_delays_ = std::move(delays); }
 
   // Of these workers as ranks 0, 1, ...
   Topology TopologyOf(const std::vector<int>& workers) const;
@@ -84,13 +86,13 @@ class VirtualNetwork {
   // take it from `not_before_ns` on.
   int64_t Arrive(int from, int to, double bytes, int64_t not_before_ns);
   // When a thread of the worker's that waits until `time_ns` continues.
-  int64_t WakesAt(int worker, int64_t time_ns) const;
+  int64_t WakesAt(int worker, int64_t time_ns);
 
   const NetworkModel model_;
   const int workers_per_host_;
-  double wake_delay_s_ = 0;
   EventQueue* const queue_;
   WorkerCores cores_;
+  WakeDelays wake_delays_;
   std::vector<Port> worker_ports_, host_ports_;
   std::vector<int64_t> adding_until_ns_;  // by worker
   int64_t sent_bytes_ = 0;

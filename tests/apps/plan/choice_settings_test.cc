@@ -36,18 +36,18 @@ RunConfig Config() {
 }
 
 TEST(SettingsOfTest, StepsOfAllRanks) {
-  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4};
+  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4, .parts = 2};
   EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
               ElementsAre("train.batch=128", "train.accumulation=2",
                           "optim.batch_scaling.reference_batch=256"));
 }
 
-// 258 images for two hosts are 129 each, in three parts of at most 64; for three 86, in two.
+// 258 images for two hosts are 129 each, 255 for three are 85.
 TEST(SettingsOfTest, PartsAreOfEqualSize) {
-  const Prediction two{.choice = {.hosts = 2, .global_batch = 258}, .ranks = 2};
+  const Prediction two{.choice = {.hosts = 2, .global_batch = 258}, .ranks = 2, .parts = 3};
   EXPECT_THAT(SettingsOf(two, Facts(), Config()),
               ElementsAre("train.batch=129", "train.accumulation=3", testing::_));
-  const Prediction three{.choice = {.hosts = 3, .global_batch = 255}, .ranks = 3};
+  const Prediction three{.choice = {.hosts = 3, .global_batch = 255}, .ranks = 3, .parts = 2};
   EXPECT_THAT(SettingsOf(three, Facts(), Config()),
               ElementsAre("train.batch=86", "train.accumulation=2", testing::_));
 }
@@ -112,7 +112,8 @@ TEST(SettingsOfTest, AlgorithmAndBucketsWhereTheConfigHasOthers) {
 }
 
 TEST(SettingsOfTest, OneRankTakesTheBatchAndExchangesNothing) {
-  const Prediction one{.choice = {.global_batch = 256, .scheme = "linear8"}, .ranks = 1};
+  const Prediction one{
+      .choice = {.global_batch = 256, .scheme = "linear8"}, .ranks = 1, .parts = 4};
   RunConfig config = Config();
   config.mutable_optim()->mutable_batch_scaling()->set_reference_batch(128);
   EXPECT_THAT(SettingsOf(one, Facts(), config),

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
+
+#include "core/random.h"
 
 namespace ringtail {
 namespace {
@@ -20,6 +24,28 @@ TEST(SlowestOfTest, HasTheExpectationsOfOrderStatistics) {
 
 TEST(SlowestOfTest, RisesWithTheRanks) {
   for (int n = 1; n < 1024; ++n) ASSERT_LT(SlowestOf(n), SlowestOf(n + 1)) << n;
+}
+
+// As ends of rounds move on, played with draws.
+double PlayedDelay(size_t ranks) {
+  constexpr int kRounds = 20'000;
+  Rng rng{RngKey(kTestStream)};
+  std::vector<double> ends(ranks);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<double> before = ends;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const double delay = -std::log1p(-double{rng.Uniform()});
+      ends[rank] = std::max(before[rank], before[(rank + ranks - 1) % ranks]) + delay;
+    }
+  }
+  return *std::ranges::max_element(ends) / kRounds;
+}
+
+TEST(DelayOfRoundsTest, IsThatOfRingsWhoseDelaysAreExponential) {
+  EXPECT_EQ(DelayOfRounds(1), 1);
+  for (const int ranks : {2, 3, 4, 8, 16, 32}) {
+    EXPECT_NEAR(PlayedDelay(static_cast<size_t>(ranks)) / DelayOfRounds(ranks), 1, 0.025) << ranks;
+  }
 }
 
 }  // namespace

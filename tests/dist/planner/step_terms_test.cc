@@ -28,6 +28,32 @@ TEST(StepTermsTest, EachPartOfAStepButTheFirstAddsUpGradients) {
   EXPECT_EQ(backward(3), 3 * 4 + 2 * 0.25);
 }
 
+// Two images of a rank take 2 + 4 s each, one by one, or 4 + 9 s at once; the gradient is finished after the first of the 4 or 9 s, and
+// travels beside the others.
+TEST(StepTermsTest, PartsThatComputeFasterHideLessOfTheExchange) {
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
+  StepFacts* const one = facts.mutable_step(0);
+  one->set_finish_s(0, 1);
+  StepFacts* const two = facts.add_step();
+  two->set_batch(2);
+  two->set_forward_s(2 * one->forward_s());
+  two->set_backward_s(9);
+  two->add_finish_s(1);
+  const Choice choice{.hosts = 2, .global_batch = 4};
+  const auto parts = [&](double exchange_seconds) {
+    NetworkFacts network{.hosts = 2, .cores_per_host = 1};
+    network.links.between_hosts.latency_s = exchange_seconds;
+    return StepSimulator(facts, network).Simulate(choice)->parts;
+  };
+  EXPECT_EQ(parts(0), 2);
+  EXPECT_EQ(parts(100), 1);
+  Choice rounds = choice;  // hides nothing, or in other steps
+  rounds.rounds = true;
+  NetworkFacts slow{.hosts = 2, .cores_per_host = 1};
+  slow.links.between_hosts.latency_s = 100;
+  EXPECT_EQ(StepSimulator(facts, slow).Simulate(rounds)->parts, 2);
+}
+
 // Two ranks that gather: each sets the sum to zero once, and adds two payloads.
 TEST(StepTermsTest, SumsAreClearedOnce) {
   PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 
@@ -156,24 +158,58 @@ TEST(VirtualNetworkTest, AnAllreduceWaitsForItsLastMember) {
   EXPECT_GT(first_end, kLate);
 }
 
-// A thread that waits for a message beside computing wakes late in each round, but not after that.
+// The end of two rounds of recursive doubling, each of `round_ns` without delays.
+int64_t EndOfDelayedRounds(int64_t round_ns, WakeDelays delays) {
+  std::array<int64_t, 4> first{};
+  for (int worker = 0; worker < 4; ++worker) {
+    first[static_cast<size_t>(worker)] = After(round_ns, delays.Next(worker));
+  }
+  int64_t end = 0;
+  for (size_t worker = 0; worker < 4; ++worker) {
+    const int64_t begin = std::max(first[worker], first[worker ^ 2]);
+    end = std::max(end, After(begin + round_ns, delays.Next(static_cast<int>(worker))));
+  }
+  return end;
+}
+
+// A thread that waits for a message beside computing wakes late in each round, by draws of its own, and all
+// that wait for it are late; but not after computing.
 TEST(VirtualNetworkTest, WhoComputesWakesLate) {
   constexpr int64_t kLate = 1'000'000;
+  const WakeDelays delays(/*seed=*/3, /*mean_seconds=*/1e-3);
   const Plans plans =
       AllPlans(*FindAllreduce("recursive_doubling").value(), Topology::Blocks(4, 1), 1000);
   World alone;
   const int64_t end = EndOfPlans(&alone, plans, 0);
   const auto end_beside = [&](int64_t computes_until_ns) {
     World world;
-    world.network.set_wake_delay(1e-3);
+    world.network.set_wake_delays(delays);
     for (int worker = 0; worker < 4; ++worker)
       world.network.cores()->Computes(worker, computes_until_ns);
     return EndOfPlans(&world, plans, 0);
   };
-  EXPECT_EQ(end_beside(10 * kLate), end + 2 * kLate);
+  EXPECT_NEAR(end_beside(1000 * kLate), EndOfDelayedRounds(end / 2, delays), 2);
   EXPECT_EQ(end_beside(0), end);
-  EXPECT_EQ(end_beside(kLate / 2),
-            kLate / 2 + end / 2);  // the first round; the second is undisturbed
+  // Computing ends in the first round, which some end by then; the second is undisturbed.
+  EXPECT_LE(end_beside(kLate / 2), kLate / 2 + end / 2);
+}
+
+TEST(WakeDelaysTest, AreExponentialAndTheirWorkersOwn) {
+  constexpr int kDraws = 20'000;
+  WakeDelays delays(/*seed=*/3, /*mean_seconds=*/2), others(3, 2);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double delay = delays.Next(1);
+    others.Next(0);
+    ASSERT_EQ(others.Next(1), delay);
+    ASSERT_GE(delay, 0);
+    sum += delay;
+    squares += delay * delay;
+  }
+  const double mean = sum / kDraws;
+  EXPECT_NEAR(mean, 2, 0.05);
+  EXPECT_NEAR(squares / kDraws - mean * mean, 4, 0.25);
+  EXPECT_EQ(WakeDelays().Next(5), 0);
 }
 
 // Of a worker that computes, what it sends takes processor time by bytes and messages, and what it adds up by bytes.
