@@ -74,11 +74,15 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
           .sending = network_.sending};
 }
 
-// Gradients travel beside the backward of the last part, so that parts that compute faster may be slower.
+// Gradients travel beside the backward of the last part, so that fewer parts than those that compute fastest
+// may be faster.
 std::vector<int64_t> StepSimulator::PartsOf(const Choice& choice) const {
-  const int64_t images = ImagesOf(choice);
+  const int64_t images = ImagesOf(choice), most = timetable_.PartsOf(images);
   const bool overlaps = int64_t{choice.hosts} * network_.ranks_per_host > 1 && !choice.has_rounds();
-  return overlaps ? timetable_.EqualParts(images) : std::vector{timetable_.PartsOf(images)};
+  if (!overlaps) return {most};
+  std::vector<int64_t> numbers = timetable_.EqualParts(images);
+  std::erase_if(numbers, [&](int64_t parts) { return parts > most; });
+  return numbers;
 }
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice, int64_t parts) const {

@@ -13,6 +13,9 @@ namespace {
 // More parts have to be faster by this: a measurement is not exact.
 constexpr double kWorthParts = 0.97;
 constexpr int64_t kAlignedElements = 16;  // 64 bytes, as in the arena
+// Batch norm's statistics are those of a part, and of fewer images too uncertain (Wu & He 2018, "Group
+// Normalization": 16 lose little).
+constexpr int64_t kFewestForStatistics = 16;
 
 ParameterKind KindOf(ParameterFacts::Kind kind) {
   switch (kind) {
@@ -66,6 +69,8 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   decode_ = facts.decode_cpu_s() / cores;
   epochs_ = facts.epochs();
   shards_ = facts.shards();
+  fewest_in_part_ =
+      std::max(facts.step(0).batch(), facts.buffer_elements() > 0 ? kFewestForStatistics : 1);
   cached_share_ = facts.cached_share();
   for (const StepFacts& step : facts.step()) {
     ComputeTimes times{.forward = step.forward_s(), .backward = step.backward_s()};
@@ -78,9 +83,8 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
 std::vector<int64_t> StepTimetable::EqualParts(int64_t batch) const {
   RT_CHECK(batch > 0, "a step has images");
   const auto largest = static_cast<int64_t>(measured_.back().batch);
-  const auto smallest = static_cast<int64_t>(measured_.front().batch);
   std::vector<int64_t> numbers = {CeilDivide(batch, largest)};
-  for (int64_t parts = numbers.front() + 1; parts * smallest <= batch; ++parts) {
+  for (int64_t parts = numbers.front() + 1; parts * fewest_in_part_ <= batch; ++parts) {
     if (batch % parts == 0) numbers.push_back(parts);
   }
   return numbers;

@@ -39,7 +39,8 @@ class StepTimetable {
   StepTimetable(const PlannerFacts& facts, double cores);
 
   // In how many equal parts a rank may compute `batch` images, ascending: at least so many that each is
-  // no larger than what was measured, and none smaller.
+  // no larger than what was measured, and no more than have as many images as the smallest that was
+  // measured, with batch norm at least 16.
   std::vector<int64_t> EqualParts(int64_t batch) const;
   // With which of them it computes fastest. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
@@ -68,6 +69,7 @@ class StepTimetable {
   double load_ = 0, decode_ = 0;  // of an image
   double epochs_ = 1, cached_share_ = 0;
   int64_t shards_ = 1;  // of the images
+  int64_t fewest_in_part_ = 1;
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

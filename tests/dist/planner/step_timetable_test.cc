@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/dist/planner/planner_facts.h"
 
 namespace ringtail {
@@ -89,6 +91,17 @@ TEST(StepTimetableTest, PartsThatFitIntoTheCachesAreFaster) {
   EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).forward, 3);
   EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).earlier_backward, 4);
   EXPECT_DOUBLE_EQ(table.TimesAt(30, 1).backward, 2);
+}
+
+TEST(StepTimetableTest, PartsAreEqualAndHaveEnoughImages) {
+  PlannerFacts facts = TwoBatches();
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(30), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(60), (std::vector<int64_t>{2, 3, 4, 5, 6}));
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(5), (std::vector<int64_t>{1}));
+  facts.set_buffer_elements(1);  // batch norm's, of at least 16 images
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(30), (std::vector<int64_t>{1}));
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(60), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(StepTimetable(facts, 2).EqualParts(5), (std::vector<int64_t>{1}));
 }
 
 TEST(StepTimetableTest, ScalesWithCores) {
