@@ -41,6 +41,7 @@ TOP_K_1_SMALL = TOP_K_1[:-2] + ['rule={kind: VECTOR scheme { linear8 {} }}, {max
 # Gradients in every step, as dist.plan: AUTO may choose.
 GRADIENT_CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_1_levels': TOP_K_1, 'top_k_1_small': TOP_K_1_SMALL,
+    'top_k_2_levels': ['scheme.top_k.density=0.02'] + TOP_K_1[1:],
     'top_k_03': top_k(0.003), 'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
@@ -154,6 +155,7 @@ MODES = {
     'top_k_03_32': Cell(ranks=8, batch=32, gradients='top_k_03'),
     'top_k_1_32': Cell(ranks=8, batch=32, gradients='top_k_1'),
     'top_k_1_levels_32': Cell(ranks=8, batch=32, gradients='top_k_1_levels'),
+    'top_k_2_levels_32': Cell(ranks=8, batch=32, gradients='top_k_2_levels'),
     'top_k_1_small': Cell(ranks=8, batch=32, gradients='top_k_1_small'),
     'top_k_1_sharded': Cell(ranks=8, batch=32, gradients='top_k_1_levels', sharded=True),
     'sparser32': Cell(ranks=8, batch=32, gradients='top_k_003'),
