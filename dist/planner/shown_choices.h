@@ -5,8 +5,9 @@
 //   the default one    and hylo, and a hundredth of the gradient (top_k), in every step
 //
 // Shown means: within 0.3 points of dense, with the global batch of one host, in the tables that
-// apps/plan/README.md names (a hundredth, in 4 bits: 0.3 to 0.4 over six seeds). What is faster but loses more is left to the user: local rounds, larger
-// batches, and a thousandth of the gradient, by which the default network loses 0.9 points, resnet18 5.
+// apps/plan/README.md names (a hundredth, in 4 bits: 0.32 over six seeds, 0.39 over the last three).
+// What is faster but loses more is left to the user: local rounds, larger batches, and a thousandth of
+// the gradient, by which the default network loses 0.9 points, resnet18 5.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_PLANNER_SHOWN_CHOICES_H_
 #define RINGTAIL_DIST_PLANNER_SHOWN_CHOICES_H_
