@@ -30,18 +30,20 @@ def in_turns(density, every, statistics=8, values='LEVELS4'):
             f'{{kind: VECTOR scheme {{ linear8 {{}} }} every_steps: {every}}}', f'statistics_every_steps={statistics}']
 
 
-# What plans call "top_k 1%" (apps/plan/measure_facts.cc): nothing travels dense, and a bucket in one exchange. A hundredth of the large
-# layers, in some 13 bits an element.
-TOP_K_1 = ['scheme.top_k.density=0.01', 'scheme.top_k.values=LEVELS8', 'min_elements=1', 'route=SHARDED', 'fall_back=false',
-           'rule={kind: VECTOR scheme { bf16 {} }}, {max_elements: 9999 scheme { linear8 {} }}', 'statistics_every_steps=4']
-# The same, with a fifth of small layers, which in 8 bits are half of what travels, 8 bits of vectors, and statistics half as often.
-TOP_K_1_SMALL = TOP_K_1[:-2] + ['rule={kind: VECTOR scheme { linear8 {} }}, {max_elements: 9999 scheme { top_k { density: 0.2 values: LEVELS8 } }}',
-                                'statistics_every_steps=8']
+def all_coded(density, vectors='bf16 {}', small='linear8 {}', statistics=4):
+    """Nothing travels dense, and a bucket in one exchange; large layers in some 13 bits an element that travels."""
+    return [f'scheme.top_k.density={density}', 'scheme.top_k.values=LEVELS8', 'min_elements=1', 'route=SHARDED', 'fall_back=false',
+            f'rule={{kind: VECTOR scheme {{ {vectors} }}}}, {{max_elements: 9999 scheme {{ {small} }}}}', f'statistics_every_steps={statistics}']
+
+
+TOP_K_1 = all_coded(0.01)  # what plans call "top_k 1%" (apps/plan/measure_facts.cc)
+# With a fifth of small layers, which in 8 bits are half of what travels.
+TOP_K_1_SMALL = all_coded(0.01, 'linear8 {}', 'top_k { density: 0.2 values: LEVELS8 }', statistics=8)
 
 # Gradients in every step, as dist.plan: AUTO may choose.
 GRADIENT_CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_1_levels': TOP_K_1, 'top_k_1_small': TOP_K_1_SMALL,
-    'top_k_2_levels': ['scheme.top_k.density=0.02'] + TOP_K_1[1:],
+    'top_k_2_levels': all_coded(0.02),
     'top_k_03': top_k(0.003), 'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
@@ -99,10 +101,10 @@ class Cell:
             rounds = [f'dist.local.period={self.steps}', f'dist.local.outer_learning_rate={rate}',
                       f'dist.local.outer_momentum={momentum}', f'dist.local.rate_batch={self.rate_batch}',
                       f'dist.local.overlap={str(self.overlapped).lower()}']
-            if not CODINGS[self.coding]:
-                rounds += ['dist.local.min_cosine=-1']  # a cell's H is its own to the end, as it is behind codecs
-            else:
+            if CODINGS[self.coding]:
                 rounds += [f'dist.local.compression.scheme.{CODINGS[self.coding]}', 'dist.local.compression.fall_back=false']
+            else:
+                rounds += ['dist.local.min_cosine=-1']  # a cell's H is its own to the end, as it is behind codecs
         rounds += [f'dist.compression.{field}' for field in GRADIENT_CODINGS[self.gradients]]
         rounds += [f'data.shards={self.ranks}'] if self.sharded else []
         return (FULL if self.full else SHORT) + rounds + OPTIMIZERS[self.optimizer] + [

@@ -76,7 +76,7 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 
 // Gradients travel beside the backward of the last part, so that fewer parts than those that compute fastest
 // may be faster.
-std::vector<int64_t> StepSimulator::PartsOf(const Choice& choice) const {
+std::vector<int64_t> StepSimulator::PartsToTry(const Choice& choice) const {
   const int64_t images = ImagesOf(choice), most = timetable_.PartsOf(images);
   const bool overlaps = int64_t{choice.hosts} * network_.ranks_per_host > 1 && !choice.has_rounds();
   if (!overlaps) return {most};
@@ -251,7 +251,7 @@ void StepSimulator::AddDivided(const DividedLayers& divided, Prediction* predict
 StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
   std::optional<Prediction> fastest;
-  for (const int64_t parts : PartsOf(choice)) {
+  for (const int64_t parts : PartsToTry(choice)) {
     RT_ASSIGN_OR_RETURN(Prediction prediction, SimulateParts(choice, parts));
     if (!fastest || prediction.seconds.sum() < fastest->seconds.sum()) {
       fastest = std::move(prediction);
@@ -296,21 +296,21 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
   const double exchange = choice.divided ? 0 : LeastExchange(choice);
   double least = std::numeric_limits<double>::infinity();
-  for (const int64_t parts : PartsOf(choice)) {
+  for (const int64_t parts : PartsToTry(choice)) {
     const OwnStep own = OwnStepOf(choice, parts);
-    least = std::min(least, LeastSeconds(choice, own, exchange));
+    least = std::min(least, LeastOf(choice, own, exchange));
   }
   return least;
 }
 
-double StepSimulator::LeastSeconds(const Choice& choice, const OwnStep& own, double exchange) {
+double StepSimulator::LeastOf(const Choice& choice, const OwnStep& own, double exchange_seconds) {
   const double compute = own.alone * choice.period;
   if (choice.divided) return compute - own.times.update;  // at least; the update is divided, too
-  if (choice.overlap) return std::max(compute, exchange);
-  if (choice.has_rounds()) return compute + exchange;
+  if (choice.overlap) return std::max(compute, exchange_seconds);
+  if (choice.has_rounds()) return compute + exchange_seconds;
   // Of a step, backward hides the exchange, and so does what can be prepared of the update.
   const double prepared = std::accumulate(own.times.prepare.begin(), own.times.prepare.end(), 0.0);
-  return compute + std::max(0.0, exchange - own.times.backward - prepared);
+  return compute + std::max(0.0, exchange_seconds - own.times.backward - prepared);
 }
 
 double StepSimulator::LeastExchange(const Choice& choice) {

@@ -61,10 +61,13 @@ class StepSimulator {
   };
 
   Status Check(const Choice& choice) const;
-  // In how many parts a rank may compute a step (train.accumulation).
-  std::vector<int64_t> PartsOf(const Choice& choice) const;
+  // Numbers of parts in which a rank may compute a step (train.accumulation), of which one is fastest.
+  std::vector<int64_t> PartsToTry(const Choice& choice) const;
   OwnStep OwnStepOf(const Choice& choice, int64_t parts) const;
   StatusOr<Prediction> SimulateParts(const Choice& choice, int64_t parts);
+  // LeastSeconds of these parts, and what of it is sent.
+  static double LeastOf(const Choice& choice, const OwnStep& own, double exchange_seconds);
+  double LeastExchange(const Choice& choice);
   StatusOr<CollectivePrices*> PricesOf(const Choice& choice);
   StatusOr<const ExchangeJobs*> JobsOf(const Choice& choice);
   int64_t ImagesOf(const Choice& choice) const;  // of the rank with the most
@@ -82,8 +85,6 @@ class StepSimulator {
   double WaitingFor(const Prediction& prediction, double compute) const;
   double SimulateStep(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                       Prediction* prediction) const;
-  static double LeastSeconds(const Choice& choice, const OwnStep& own, double exchange);
-  double LeastExchange(const Choice& choice);
   void SimulateRound(const OwnStep& own, ExchangeJobs jobs, CommunicationJob statistics,
                      Prediction* prediction) const;
 

@@ -68,8 +68,8 @@ class StepTimetable {
   double merge_ = 0, data_wait_ = 0, deviation_ = 0;
   double load_ = 0, decode_ = 0;  // of an image
   double epochs_ = 1, cached_share_ = 0;
-  int64_t shards_ = 1;  // of the images
-  int64_t fewest_in_part_ = 1;
+  int64_t shards_ = 1;          // of the images
+  int64_t fewest_in_part_ = 1;  // images
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

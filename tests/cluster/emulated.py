@@ -37,15 +37,16 @@ WARM_UP = 12  # steps, of which the first round measures what its codecs cost
 EARLY = 8  # steps in which rounding has not been multiplied yet
 PERIOD = 3
 # The guard on min_cosine would shorten rounds at a step that differs by chance between two runs of one config.
-ROUNDS = [f'dist.local.period={PERIOD}', 'dist.local.outer_momentum=0.3', 'dist.local.min_cosine=-1']
+CODED_ROUNDS = [f'dist.local.period={PERIOD}', 'dist.local.outer_momentum=0.3']  # without a guard
+ROUNDS = CODED_ROUNDS + ['dist.local.min_cosine=-1']
 SERVER = ['dist.asynchronous.rule=ASYNCHRONOUS', 'dist.asynchronous.servers=1', 'optim.sgd.momentum=0', 'optim.learning_rate=0.1']
 SMALL = ROOT / 'apps/studies/asynchronous.textproto'  # of cases with servers: not the links, but workers decide who is late
 CASES = {
     'synchronous': [],
     'rounds': ROUNDS + ['dist.local.overlap=false'],
     'overlapped': ROUNDS,
-    'linear8': ROUNDS[:2] + ['dist.local.compression.scheme.linear8={}', 'dist.local.compression.fall_back=false',
-                         'dist.local.compression.route=SHARDED'],
+    'linear8': CODED_ROUNDS + ['dist.local.compression.scheme.linear8={}', 'dist.local.compression.fall_back=false',
+                               'dist.local.compression.route=SHARDED'],
     'post_local': ROUNDS + ['dist.local.start_epoch=1'],
     'asynchronous': SERVER + ['dist.asynchronous.overlap=false'],
     'asynchronous_overlap': SERVER,

@@ -11,6 +11,7 @@
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/planner/facts_file.h"
+#include "dist/planner/step_simulator.h"
 
 namespace ringtail {
 namespace {
@@ -35,19 +36,23 @@ RunConfig Config() {
   return config;
 }
 
+Prediction Planned(const Choice& choice) {
+  return StepSimulator(Facts(), {.hosts = 8}).Simulate(choice).value();
+}
+
 TEST(SettingsOfTest, StepsOfAllRanks) {
-  const Prediction dense{.choice = {.hosts = 4, .global_batch = 512}, .ranks = 4, .parts = 2};
+  const Prediction dense = Planned({.hosts = 4, .global_batch = 512});
   EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
               ElementsAre("train.batch=128", "train.accumulation=2",
                           "optim.batch_scaling.reference_batch=256"));
 }
 
-// 258 images for two hosts are 129 each, 255 for three are 85.
+// 258 images for two hosts are 129 each, in three parts of at most 64; for three 86, in two.
 TEST(SettingsOfTest, PartsAreOfEqualSize) {
-  const Prediction two{.choice = {.hosts = 2, .global_batch = 258}, .ranks = 2, .parts = 3};
+  const Prediction two = Planned({.hosts = 2, .global_batch = 258});
   EXPECT_THAT(SettingsOf(two, Facts(), Config()),
               ElementsAre("train.batch=129", "train.accumulation=3", testing::_));
-  const Prediction three{.choice = {.hosts = 3, .global_batch = 255}, .ranks = 3, .parts = 2};
+  const Prediction three = Planned({.hosts = 3, .global_batch = 255});
   EXPECT_THAT(SettingsOf(three, Facts(), Config()),
               ElementsAre("train.batch=86", "train.accumulation=2", testing::_));
 }
@@ -112,8 +117,7 @@ TEST(SettingsOfTest, AlgorithmAndBucketsWhereTheConfigHasOthers) {
 }
 
 TEST(SettingsOfTest, OneRankTakesTheBatchAndExchangesNothing) {
-  const Prediction one{
-      .choice = {.global_batch = 256, .scheme = "linear8"}, .ranks = 1, .parts = 4};
+  const Prediction one = Planned({.global_batch = 256, .scheme = "linear8"});
   RunConfig config = Config();
   config.mutable_optim()->mutable_batch_scaling()->set_reference_batch(128);
   EXPECT_THAT(SettingsOf(one, Facts(), config),
