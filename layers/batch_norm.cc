@@ -29,6 +29,11 @@ BlobDesc BestView(BlobDesc desc) {
   return desc;
 }
 
+// The share of a batch in the running statistics after so many steps of it.
+double MomentumOf(double momentum, int64_t steps) {
+  return steps == 1 ? momentum : 1 - std::pow(1 - momentum, static_cast<double>(steps));
+}
+
 }  // namespace
 
 struct BatchNormLayer::Work {
@@ -113,10 +118,11 @@ void BatchNormLayer::ForwardOn(const ForwardArgs& args) {
     const int64_t at = own.At(view_, n, 0, b);
     take(src + Offset(n, b), view_.plane(), view_.block, own.mean + at, own.m2 + at);
   };
+  const double momentum = MomentumOf(config_.momentum(), args.step->statistics_steps);
   InTwoPasses(
       args.step->ranks, sum, [&](int64_t b) { AddMoments(work, moments, b); },
       [&] { return SumMoments(work, args.step->ranks); },
-      [&](double M, int64_t b) { UseBatchStatistics(work, M, b); },
+      [&](double M, int64_t b) { UseBatchStatistics(work, M, momentum, b); },
       [&](int64_t n, int64_t b) { Apply<Element>(args, n, b); });
 }
 
@@ -309,10 +315,9 @@ double BatchNormLayer::SumMoments(const Work& work, RankSum* ranks) const {
   return *M;
 }
 
-void BatchNormLayer::UseBatchStatistics(const Work& work, double count,
+void BatchNormLayer::UseBatchStatistics(const Work& work, double count, double momentum,
                                         int64_t channel_block) const {
   const std::span<float> running_mean = running_mean_->value(), running_var = running_var_->value();
-  const double momentum = config_.momentum();
   for (int64_t i = 0; i < view_.block; ++i) {
     const int64_t c = channel_block * view_.block + i;
     const double mean = work.total_first[c], m2 = work.total_second[c];

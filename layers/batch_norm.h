@@ -2,7 +2,8 @@
 //   src (N, C, H, W) -> dst (N, C, H, W), layout of src; per channel over the M = N H W values:
 //   dst = act((src - mean) * inv_std * weight + bias),  inv_std = 1 / sqrt(variance + epsilon)
 // Training uses the batch's mean and (biased) variance, and moves the running statistics:
-//   running = (1 - momentum) running + momentum batch, the variance unbiased: M / (M - 1).
+//   running = (1 - momentum) running + momentum batch, the variance unbiased: M / (M - 1);
+//   of a batch that stands for k steps (StepContext::statistics_steps) with 1 - (1 - momentum)^k.
 // Evaluation uses the running statistics. Backward, with g = act'(dst) diff_dst:
 //   diff_bias = sum g,  diff_weight = inv_std sum g (src - mean)
 //   diff_src = weight inv_std (g - diff_bias / M - (src - mean) inv_std diff_weight / M)
@@ -62,7 +63,8 @@ class BatchNormLayer : public Layer, public FusedNormalization {
 
   void UseRunningStatistics(const Work& work) const;
   void AddMoments(const Work& work, const BlobMoments& moments, int64_t channel_block) const;
-  void UseBatchStatistics(const Work& work, double count, int64_t channel_block) const;
+  void UseBatchStatistics(const Work& work, double count, double momentum,
+                          int64_t channel_block) const;
   void SetAffine(const Work& work, int64_t channel_block) const;
   double SumMoments(const Work& work, RankSum* ranks) const;
   double SumGradients(const Work& work, RankSum* ranks) const;

@@ -42,6 +42,8 @@ struct StepContext {
   std::span<const int32_t> labels;  // N class indices; -1: no sample in this row
   SoftTargets soft;                 // of the same rows
   RankSum* ranks = nullptr;  // batch norm normalizes over the batch of all ranks; null: its own
+  // Batch norm's running statistics take the batch in as if this many steps had the same.
+  int64_t statistics_steps = 1;
   // Of nets with sharded layers (layers/net/model.h): all ranks run the same passes. Else null.
   ShardExchange* shards = nullptr;
   // Of nets of a stage: where what crosses lies. What it names may change between forward and backward.

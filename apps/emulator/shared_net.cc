@@ -43,8 +43,8 @@ StatusOr<GradientPass*> SharedNet::PassOf(PhaseNet* phase, int64_t image_size, i
   return pass.get();
 }
 
-StatusOr<LossResult> SharedNet::Compute(int64_t step, ElementRange rows,
-                                        GradientListener* listener) {
+StatusOr<LossResult> SharedNet::Compute(int64_t step, ElementRange rows, GradientListener* listener,
+                                        int64_t statistics_steps) {
   const int64_t image_size = plan_->PhaseAt(step).image_size;
   RT_ASSIGN_OR_RETURN(PhaseNet* const phase, PhaseOf(image_size));
   RT_ASSIGN_OR_RETURN(GradientPass* const pass, PassOf(phase, image_size, rows.count));
@@ -53,8 +53,13 @@ StatusOr<LossResult> SharedNet::Compute(int64_t step, ElementRange rows,
   LossResult loss;
   for (int64_t index = 0; index < count; ++index) {
     RT_ASSIGN_OR_RETURN(const BatchView batch, phase->batches->Rows(first + index, rows));
-    loss = pass->Run(
-        batch, {.step = step, .index = index, .count = count, .first_row = rows.offset}, listener);
+    loss = pass->Run(batch,
+                     {.step = step,
+                      .index = index,
+                      .count = count,
+                      .first_row = rows.offset,
+                      .statistics_steps = statistics_steps},
+                     listener);
   }
   times_.forward_seconds += pass->times().forward_seconds;
   times_.backward_seconds += pass->times().backward_seconds;

@@ -29,8 +29,10 @@ class SharedNet {
             Model* model)
       : config_(config), data_(data), plan_(plan), model_(model) {}
 
-  // Sums over these rows of each of the step's batches. `listener` may be null.
-  StatusOr<LossResult> Compute(int64_t step, ElementRange rows, GradientListener* listener);
+  // Sums over these rows of each of the step's batches. `listener` may be null; `statistics_steps`: see
+  // StepContext.
+  StatusOr<LossResult> Compute(int64_t step, ElementRange rows, GradientListener* listener,
+                               int64_t statistics_steps = 1);
   // No step will be asked for before `step`.
   void Forget(int64_t step);
   // Makes the net for the first step ready, whose layers it returns (valid until Forget).

@@ -197,6 +197,26 @@ TEST(BatchNormStatisticsTest, RunningStatisticsMoveByMomentumAndServeEvaluation)
   EXPECT_EQ(runner.problems(), "");
 }
 
+TEST(BatchNormStatisticsTest, ABatchForSeveralStepsIsThatBatchInEachOfThem) {
+  const BlobDesc desc{2, 5, 3, 3, 8};
+  BatchNormConfig config;
+  config.set_momentum(0.25);
+  BatchNormLayer layer(config), in_each_layer(config);
+  LayerRunner at_once(&layer, {desc}), in_each(&in_each_layer, {desc});
+  at_once.step().statistics_steps = 4;
+  for (uint64_t batch = 0; batch < 2; ++batch) {
+    const std::vector<float> src = RandomPlain(desc, 30 + batch, -1, 4);
+    const std::vector<float> dst = at_once.Forward({src});
+    for (int step = 0; step < 4; ++step) EXPECT_EQ(in_each.Forward({src}), dst);
+  }
+  for (const size_t buffer : {kRunningMean, kRunningVar}) {
+    const std::span<const float> steps = in_each.parameter(buffer).value();
+    ExpectNear(at_once.parameter(buffer).value(), std::vector<double>(steps.begin(), steps.end()),
+               1e-5, "running statistics");
+    EXPECT_GT(std::abs(steps[0] - (buffer == kRunningVar ? 1 : 0)), 0.1);
+  }
+}
+
 // In an evaluation the statistics are constants, so dst is an affine map of src.
 TEST(BatchNormStatisticsTest, BackwardOfAnEvaluationIsThatOfAnAffineMap) {
   for (const int64_t block : {1, 8, 16}) {

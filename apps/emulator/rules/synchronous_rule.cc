@@ -65,7 +65,9 @@ Status SynchronousRule::BeginStep() {
 
 Status SynchronousRule::ComputeGradients() {
   const auto batch = static_cast<double>(job_->plan().growth_run().images_per_batch);
-  sum_.Begin(members_.size(), TakesStatistics(job_->config().dist().compression(), step_));
+  const CompressionConfig& coding = job_->config().dist().compression();
+  sum_.Begin(members_.size(), TakesStatistics(coding, step_));
+  const int64_t statistics_steps = members_.size() == 1 ? 1 : coding.statistics_every_steps();
   const bool compresses = compression_ != nullptr && members_.size() > 1;
   for (size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
@@ -75,7 +77,8 @@ Status SynchronousRule::ComputeGradients() {
     }
     member.gradients = compresses ? gradients_[i].get() : nullptr;
     sum_.BeginWorker(member.gradients);
-    RT_ASSIGN_OR_RETURN(member.loss, job_->net()->Compute(step_, member.rows, &sum_));
+    RT_ASSIGN_OR_RETURN(member.loss,
+                        job_->net()->Compute(step_, member.rows, &sum_, statistics_steps));
     sum_.EndWorker(static_cast<double>(member.rows.count) / batch);
   }
   return OkStatus();

@@ -66,7 +66,7 @@ StatusOr<StepWork> AllreduceUpdate::BeginStep() {
     const TrainingPlan& plan = generation_->plan;
     compression_->BeginStep(step, plan.EpochAt(step), plan.BatchesOf(step));
   }
-  return StepWork();
+  return StepWork{.statistics_steps = exchange_.statistics_steps()};
 }
 
 StatusOr<StepResult> AllreduceUpdate::FinishStep(const OwnStep& own) {

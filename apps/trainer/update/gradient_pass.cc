@@ -17,6 +17,7 @@ StepContext ContextOfPart(const GradientPass::Options& options, const StepBatch&
   context.step = static_cast<uint64_t>(place.step);
   context.ranks = options.ranks;
   context.shards = options.shards;
+  context.statistics_steps = place.statistics_steps;
   context.first_sample = place.index * options.global_batch + options.first_sample +
                          place.first_row + part * (options.batch / options.parts);
   return context;

@@ -44,6 +44,7 @@ struct StepBatch {
   int64_t index = 0, count = 1;  // among the batches of this step, which are given in order
   // Added to options.first_sample: one pass computes the rows of several ranks (apps/emulator/).
   int64_t first_row = 0;
+  int64_t statistics_steps = 1;  // see StepContext
 };
 
 class GradientPass {

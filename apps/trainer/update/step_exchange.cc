@@ -37,6 +37,10 @@ void StepExchange::BeginStep(int64_t step, bool measures_noise) {
   takes_statistics_ = replicas_->alone() || TakesStatistics(compression_, step);
 }
 
+int64_t StepExchange::statistics_steps() const {
+  return replicas_->alone() ? 1 : compression_.statistics_every_steps();
+}
+
 void StepExchange::OnLoss(const LossResult& loss) {
   world_->progress()->Enter(Phase::kBackward);
   if (world_->alone()) return;

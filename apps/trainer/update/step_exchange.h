@@ -59,8 +59,10 @@ class StepExchange : public GradientListener {
   Status Finish(const OnSummed& on_summed);
   ExchangeTimes times() const { return times_; }      // of the last step
   int64_t sent_bytes() const { return sent_bytes_; }  // in the last step
-  // Whether the running statistics are to take in the batch of this step; alone, always.
+  // Whether the running statistics are to take in the batch of this step, and for how many steps;
+  // alone, always and for this one.
   bool takes_statistics() const { return takes_statistics_; }
+  int64_t statistics_steps() const;
   bool measured_noise() const { return measures_noise_; }
   // b |g|^2, where g is this rank's own mean gradient over its b samples of the last step; 0 if it
   // was not measured.

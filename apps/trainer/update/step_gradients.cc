@@ -160,13 +160,13 @@ void StepGradients::SeekTo(int64_t step) {
 }
 
 StatusOr<OwnStep> StepGradients::Compute(const StepWork& work, GradientListener* listener) {
-  if (work.kind != StepWork::Kind::kTicket) return ComputePlanned(listener);
+  if (work.kind != StepWork::Kind::kTicket) return ComputePlanned(work, listener);
   const int64_t images_per_step = generation_->plan.growth_run().images_per_batch;
   RT_RETURN_IF_ERROR(EnterPhaseOf(work.ticket.first / images_per_step));
   return tickets_->Compute(work, listener);
 }
 
-StatusOr<OwnStep> StepGradients::ComputePlanned(GradientListener* listener) {
+StatusOr<OwnStep> StepGradients::ComputePlanned(const StepWork& work, GradientListener* listener) {
   Progress* const progress = generation_->world->progress();
   const int64_t step = generation_->step(), batches = generation_->plan.BatchesOf(step);
   OwnStep own;
@@ -175,8 +175,12 @@ StatusOr<OwnStep> StepGradients::ComputePlanned(GradientListener* listener) {
     RT_ASSIGN_OR_RETURN(const LoadedBatch loaded, NextBatch());
     own.wait_seconds += loaded.wait_seconds;
     progress->Enter(Phase::kForward);
-    RT_ASSIGN_OR_RETURN(
-        own.loss, RunPass(loaded, {.step = step, .index = index, .count = batches}, listener));
+    RT_ASSIGN_OR_RETURN(own.loss, RunPass(loaded,
+                                          {.step = step,
+                                           .index = index,
+                                           .count = batches,
+                                           .statistics_steps = work.statistics_steps},
+                                          listener));
   }
   own.times = stage_pass_ ? stage_pass_->times() : pass_->times();
   if (stage_pass_) own.stages = stage_pass_->TakeTotals();

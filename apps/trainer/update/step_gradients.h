@@ -58,7 +58,7 @@ class StepGradients {
   StatusOr<std::string> DescribeNonFinite(const LoadedBatch& batch, const StepBatch& place);
   Status SetUpPhases();
   StatusOr<std::unique_ptr<DataLoader>> CreateLoader(int64_t image_size) const;
-  StatusOr<OwnStep> ComputePlanned(GradientListener* listener);
+  StatusOr<OwnStep> ComputePlanned(const StepWork& work, GradientListener* listener);
   StatusOr<std::string> WhereNotFiniteHere();
   void SeekTo(int64_t step);
 

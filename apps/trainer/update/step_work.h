@@ -18,7 +18,8 @@ struct StepWork {
   enum class Kind { kPlanned, kTicket, kNothing };
   Kind kind = Kind::kPlanned;
   Ticket ticket;
-  std::optional<Ticket> next;  // the one after it, if it is known, so that images are read ahead
+  std::optional<Ticket> next;    // the one after it, if it is known, so that images are read ahead
+  int64_t statistics_steps = 1;  // planned: batch norm takes the batch in for so many (StepContext)
 };
 
 }  // namespace ringtail
