@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/kernels/symmetric_product.h"
+#include "core/kernels/product_block.h"
 #include "core/round.h"
 
 namespace ringtail {
@@ -27,20 +27,27 @@ void MultiplyBlock(const MatrixProduct& p, int64_t top, int64_t rows, int64_t le
   RT_CHECK(status == dnnl_success, "a product of matrices failed");
 }
 
-SymmetricStrip StripOf(const MatrixProduct& p, const StripRows& rows) {
+// Rows [begin, end) and columns [left, right) of c, by the kernel of our own.
+void MultiplyByKernel(const MatrixProduct& p, const StripRows& rows, int64_t left, int64_t right) {
   const bool as_is = p.op_a == Operand::kAsIs;
-  return {.a = p.a.data,
-          .a_row = as_is ? p.a.cols : 1,
-          .a_column = as_is ? 1 : p.a.cols,
-          .b = p.b.data,
-          .b_transposed = p.op_b == Operand::kTransposed,
-          .c = p.c.data,
-          .size = p.c.rows,
-          .depth = Depth(p),
-          .begin = rows.begin,
-          .end = rows.end,
-          .alpha = p.alpha,
-          .beta = p.beta};
+  const ProductBlock block = {.a = p.a.data,
+                              .a_row = as_is ? p.a.cols : 1,
+                              .a_column = as_is ? 1 : p.a.cols,
+                              .b = p.b.data,
+                              .b_transposed = p.op_b == Operand::kTransposed,
+                              .b_row = p.b.cols,
+                              .c = p.c.data,
+                              .c_row = p.c.cols,
+                              .depth = Depth(p),
+                              .begin = rows.begin,
+                              .end = rows.end,
+                              .left = left,
+                              .right = right,
+                              .symmetric = p.symmetric,
+                              .pairs = p.pairs,
+                              .alpha = p.alpha,
+                              .beta = p.beta};
+  RT_KERNEL(MultiplyProductBlock, block);
 }
 
 }  // namespace
@@ -59,15 +66,14 @@ StripRows RowsOfStrip(const MatrixProduct& product, int64_t part) {
 void MultiplyPart(const MatrixProduct& product, int64_t part) {
   const MatrixView& c = product.c;
   if (product.symmetric) {
-    const SymmetricStrip strip = StripOf(product, RowsOfStrip(product, part));
-    return RT_KERNEL(MultiplySymmetricStrip, strip);
+    return MultiplyByKernel(product, RowsOfStrip(product, part), 0, c.cols);
   }
-  const int64_t begin = part * kSlice;
-  if (c.rows > c.cols) {
-    MultiplyBlock(product, begin, std::min(kSlice, c.rows - begin), 0, c.cols);
-  } else {
-    MultiplyBlock(product, 0, c.rows, begin, std::min(kSlice, c.cols - begin));
-  }
+  const bool tall = c.rows > c.cols;
+  const int64_t begin = part * kSlice, end = std::min(begin + kSlice, tall ? c.rows : c.cols);
+  const StripRows rows = tall ? StripRows{begin, end} : StripRows{0, c.rows};
+  const int64_t left = tall ? 0 : begin, right = tall ? c.cols : end;
+  if (product.pairs) return MultiplyByKernel(product, rows, left, right);
+  MultiplyBlock(product, rows.begin, rows.end - rows.begin, left, right - left);
 }
 
 void Multiply(const MatrixProduct& product) {

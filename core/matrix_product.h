@@ -1,6 +1,6 @@
-// c = alpha op(a) op(b) + beta c for dense row-major f32 matrices, on oneDNN's sgemm or, where c is
-// symmetric, on a kernel that leaves out what lies above the diagonal
-// (core/kernels/symmetric_product.h), in parts that several threads may compute at the same time:
+// c = alpha op(a) op(b) + beta c for dense row-major matrices: of f32 on oneDNN's sgemm or, where c is
+// symmetric, on a kernel that leaves out what lies above the diagonal; of pairs of bfloat16 always on that
+// kernel (core/kernels/product_block.h), in parts that several threads may compute at the same time:
 //
 //   slices of 512 along c's longer side      strips of 64 rows of a c that is known to be symmetric
 //       c  [  0  |  1  |  2  | 3 ]               c  [0]
@@ -39,6 +39,9 @@ struct MatrixProduct {
   // commute: what lies above the blocks on the diagonal is mirrored, so that c is symmetric to the
   // last bit. Only the part below has to be there for `beta`.
   bool symmetric = false;
+  // a and b are of pairs of bfloat16 numbers (core/kernels/product_block.h), each in the place of a float: their
+  // rows and columns are counted in pairs along the depth. Only where HasBf16Products().
+  bool pairs = false;
 };
 
 int64_t NumParts(const MatrixProduct& product);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/config/field_check.h"
+#include "core/fast_bf16_products.h"
 #include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
 #include "optim/orthogonalize.h"
@@ -89,6 +90,9 @@ Status Muon::Validate(const MuonConfig& config, const ConfigSource* source) {
 
 Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena)
     : config_(config),
+      numbers_(config.matrices() == MuonConfig::FASTEST && FastBf16Products()
+                   ? Orthogonalization::Numbers::kBfloat16
+                   : Orthogonalization::Numbers::kFloat),
       decay_(std::move(decay)),
       arena_(arena),
       velocity_(arena->values().size_bytes()) {
@@ -123,7 +127,7 @@ std::span<const float> Muon::StartDirection(size_t parameter, double grad_scale,
   std::span<float> direction = place(parameter);
   if (direction.empty()) direction = Part(&scratch.direction, p.elements);
   const int64_t rows = p.spec.shape[0];
-  orthogonalizations_[index].Start(rows, p.elements / rows, squares, update.data(),
+  orthogonalizations_[index].Start(numbers_, rows, p.elements / rows, squares, update.data(),
                                    direction.data());
   return direction;
 }
@@ -217,6 +221,7 @@ std::vector<Optimizer::StateBlock> Muon::state() { return {{"momentum", velocity
 std::string Muon::Describe() const {
   std::string text = fmt::format("Muon momentum={} trust={}", config_.momentum(), config_.trust());
   if (config_.head_norm() == MuonConfig::START) text += " head_norm=START";
+  if (numbers_ == Orthogonalization::Numbers::kBfloat16) text += " matrices=bf16";
   if (config_.vector_rate() != 1) text += fmt::format(" vector_rate={}", config_.vector_rate());
   return text + decay_.Describe();
 }

@@ -77,6 +77,7 @@ class Muon : public Optimizer {
                      std::span<const float> direction);
 
   MuonConfig config_;
+  Orthogonalization::Numbers numbers_;
   Decay decay_;
   ParameterArena* arena_;
   AlignedBuffer velocity_;

@@ -23,6 +23,11 @@
 //
 //   A = x x^T;   four times:  P = a + b A + c A^2,  Q = P Q,  A = P A P;   result = Q x
 //
+// Numbers::kBfloat16: x, and Q before the last product, are rounded to bfloat16, as all of Jordan et al.'s iteration
+// is, and the two products with x take half the time. A is then that of the rounded x exactly, but for the
+// rounding of f32, so that no eigenvalue is below zero by more than with f32; in rounds with rounded
+// operands they would be, and grow without bound.
+//
 // Each of these products is a stage, and each stage has parts that several threads can share
 // (core/matrix_product.h): one matrix is one thread's work, or several matrices that of all
 // threads.
@@ -32,7 +37,7 @@
 // one thread.
 // Cost: 4 k^2 n + 26 k^3 operations, k the shorter and n the longer side, less what symmetry saves:
 // all matrices but x are symmetric, 0.8 of that for 256 x 2304. Memory: 4 k^2 floats of the largest
-// matrix so far.
+// matrix so far, and with kBfloat16 k n + k^2 / 2 more.
 #ifndef RINGTAIL_OPTIM_ORTHOGONALIZE_H_
 #define RINGTAIL_OPTIM_ORTHOGONALIZE_H_
 
@@ -47,12 +52,13 @@ namespace ringtail {
 class Orthogonalization {
  public:
   static constexpr int kRounds = 4;
-  static constexpr int kStages = 2 + 4 * (kRounds - 1) + 1;
+  static constexpr int kStages = 3 + 4 * (kRounds - 1) + 2;
+  enum class Numbers { kFloat, kBfloat16 };  // bfloat16 only where HasBf16Products()
 
   // x: rows x cols of f32, row-major, whose sum of squares is `squares`; multiplied by a power of 2 in
   // place if its norm is so far from 1 that products would not fit a float. `result`: the same size,
   // apart from x. NaN and infinity spread to all elements.
-  void Start(int64_t rows, int64_t cols, double squares, float* x, float* result);
+  void Start(Numbers numbers, int64_t rows, int64_t cols, double squares, float* x, float* result);
   // Of a stage, 0 .. kStages - 1, which may run when all parts of the one before are done.
   int64_t parts(int stage) const;
   void Run(int stage, int64_t part) const;
@@ -60,13 +66,24 @@ class Orthogonalization {
 
  private:
   MatrixProduct Stage(int stage) const;
+  MatrixProduct Gram() const;
+  MatrixProduct Last() const;
   MatrixView Square(int64_t i) const;
   MatrixView q(int round) const { return Square(2 + round % 2); }
+  MatrixView last_q() const { return q(kRounds - 1); }
+  bool wide() const { return x_.rows <= x_.cols; }  // else the same with transposes
 
+  // Pairs of bfloat16 numbers, each in the place of a float: along rows, and of neighbouring rows.
+  MatrixView x_along() const, x_across() const, q_along() const;
+  void RoundX(int64_t part) const;
+  void RoundQ(int64_t part) const;
+
+  Numbers numbers_ = Numbers::kFloat;
   MatrixView x_{}, result_{};
   float scale_ = 1;        // 1 / ||x||
   bool zero_ = false;      // nothing is left to do
   AlignedBuffer squares_;  // A, P, and Q of this round and of the one before
+  AlignedBuffer pairs_;    // x along and across its rows, and Q
 };
 
 // All threads share the parts of all `matrices`, which have been started. Thread-safety: the

@@ -10,6 +10,8 @@
 // (vcvtneps2bf16) takes subnormal numbers for zero.
 // For kernels of other folders, too (core/kernel_isa.h): those that are templates over their element
 // call Widen and NarrowTo for either type.
+// Pairs: processors with AVX512-BF16 multiply two numbers that lie side by side by two others and add both
+// products to a float, in one instruction (vdpbf16ps).
 // Thread-safety: pure functions. Cost of arrays: near the speed of memory.
 #ifndef RINGTAIL_CORE_KERNELS_BFLOAT16_H_
 #define RINGTAIL_CORE_KERNELS_BFLOAT16_H_
@@ -53,6 +55,14 @@ RT_DECLARE_KERNEL(void WidenBfloat16(const Bfloat16* src, int64_t n, float* dst)
 RT_DECLARE_KERNEL(void NarrowToBfloat16(const float* src, int64_t n, Bfloat16* dst))
 // sum[i] = Narrow(Widen(sum[i]) + Widen(addend[i])): AddFloats (core/kernels/add.h) of bfloat16.
 RT_DECLARE_KERNEL(void AddBfloat16(const Bfloat16* addend, int64_t n, Bfloat16* sum))
+// Numbers of two rows side by side: to[i] = {Narrow(first[i]), Narrow(second[i])}; null second: zeros.
+RT_DECLARE_KERNEL(void PairBfloat16Rows(const float* first, const float* second, int64_t n,
+                                        Bfloat16* to))
+
+// Whether the processor has the instruction for pairs. A function that uses its intrinsics says
+// RT_BF16_PRODUCTS.
+RT_DECLARE_KERNEL(bool HasBf16Products())
+#define RT_BF16_PRODUCTS __attribute__((target("avx512bf16")))
 
 }  // namespace ringtail
 

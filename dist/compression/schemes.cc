@@ -147,11 +147,14 @@ const std::vector<Scheme>& Table() {
                     "the largest 0.1 % in 15 bits each, of which 12 say where"}},
        .check =
            [](const Message& scheme, const FieldCheck& check) {
-             return check.PositiveFraction("density", scheme.top_k().density());
+             RT_RETURN_IF_ERROR(check.PositiveFraction("density", scheme.top_k().density()));
+             return check.Fraction("sum_density", scheme.top_k().sum_density());
            },
        .make_codec = [](const Message& scheme, const SchemeRun&) -> CodecPointer {
-         return std::make_unique<TopKCodec>(TopKOptions{
-             .density = scheme.top_k().density(), .values = FormatOf(scheme.top_k().values())});
+         return std::make_unique<TopKCodec>(
+             TopKOptions{.density = scheme.top_k().density(),
+                         .sum_density = scheme.top_k().sum_density(),
+                         .values = FormatOf(scheme.top_k().values())});
        }},
       {.kind = Message::kDgc,
        .memory = MemoryKind::kMomentum,

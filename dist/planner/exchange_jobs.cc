@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/round.h"
+#include "dist/compression/exchange/payload_exchange.h"
 #include "dist/compression/scheme_choice.h"
 
 namespace ringtail {
@@ -52,8 +53,9 @@ class BucketJob {
         break;
       }
       case LayerRoute::kSharded: {
-        const auto bytes = static_cast<double>(ReceivedBytes(route, layer, shape, world_.ranks));
-        sharded_block_ += static_cast<int64_t>(bytes / (2 * others));
+        const PartBytes bytes = PartBytesOf(*layer.codec, AfterWarmUp(shape), world_.ranks);
+        sharded_block_ += bytes.gradient / layer.every_steps;
+        sum_block_ += bytes.sum / layer.every_steps;
         shard_coding_.encode_seconds += coding.encode_seconds;
         shard_coding_.decode_seconds += coding.decode_seconds;
         clearing_ += clear;
@@ -81,7 +83,7 @@ class BucketJob {
       Send(prices_.AllToAll(Elements(sharded_block_)));
       Code(shard_coding_.decode_seconds +
            (clearing_ + shard_coding_.encode_seconds) / static_cast<double>(ranks));
-      Send(prices_.Allgather(ranks * Elements(sharded_block_)));
+      Send(prices_.Allgather(ranks * Elements(sum_block_)));
       Code(clearing_ + shard_coding_.decode_seconds);
     }
     return std::move(job_);
@@ -107,8 +109,9 @@ class BucketJob {
   int64_t summed_[2] = {0, 0};  // elements, of each round
   double sketching_ = 0, encoding_ = 0, decoding_ = 0;
   LayerCoding shard_coding_;
-  double clearing_ = 0;                             // of layers that are sharded
-  int64_t gathered_block_ = 0, sharded_block_ = 0;  // bytes per rank
+  double clearing_ = 0;  // of layers that are sharded
+  // Bytes per rank.
+  int64_t gathered_block_ = 0, sharded_block_ = 0, sum_block_ = 0;
 };
 
 }  // namespace

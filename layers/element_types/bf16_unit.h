@@ -26,10 +26,7 @@ Bf16UnitKernels KernelsOf(Bf16Unit unit);
 // The best that this machine has, be it fast or not.
 Bf16Unit BestBf16Unit();
 
-// The best if its products take less time than those of f32, else kNone. Pairs are measured, once in
-// a process and for less than 2 ms: processors where the instruction is slow (Sapphire Rapids and its
-// successors) have it by cpuid, too. On Emerald Rapids it takes 3.8 times as long as one of f32; where
-// it is no microcode it should take as long, so all processes of a machine have the same answer.
+// The best if its products take less time than those of f32 (core/fast_bf16_products.h), else kNone.
 Bf16Unit FastBf16Unit();
 
 }  // namespace ringtail

@@ -117,6 +117,25 @@ TEST_P(Bfloat16Test, AddRoundsTheSumOnce) {
   }
 }
 
+TEST_P(Bfloat16Test, PairsOfRowsLieSideBySide) {
+  Rng rng(RngKey(1).With(kTestStream));
+  for (const int64_t n : {0, 1, 7, 15, 16, 17, 33}) {
+    std::vector<float> first(n), second(n);
+    for (float& value : first) value = rng.Normal();
+    for (float& value : second) value = rng.Normal();
+    for (const bool alone : {false, true}) {
+      std::vector<Bfloat16> pairs(2 * n + 1, {0x1234});
+      RT_KERNEL(PairBfloat16Rows)
+      (first.data(), alone ? nullptr : second.data(), n, pairs.data());
+      for (int64_t i = 0; i < n; ++i) {
+        EXPECT_EQ(pairs[2 * i].bits, Narrow(first[i]).bits) << i;
+        EXPECT_EQ(pairs[2 * i + 1].bits, alone ? 0 : Narrow(second[i]).bits) << i;
+      }
+      EXPECT_EQ(pairs[2 * n].bits, 0x1234);  // beyond
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(OnEach, Bfloat16Test,
                          testing::Values(KernelIsa::kBaseline, KernelIsa::kAvx2,
                                          KernelIsa::kAvx512),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kernels/bfloat16.h"
 #include "core/random.h"
 
 namespace ringtail {
@@ -109,6 +110,98 @@ TEST_P(SymmetricProductTest, StripsDoNotDependOnOneAnother) {
   again.c.data = c_.data();
   for (int64_t part = NumParts(again); part-- > 0;) MultiplyPart(again, part);
   EXPECT_EQ(c_, forwards);
+}
+
+// Of numbers that bfloat16 has, so that nothing is lost but in sums.
+class PairProductTest : public SymmetricProductTest {
+ protected:
+  void SetUp() override {
+    if (!RT_KERNEL(HasBf16Products)()) GTEST_SKIP() << "this processor has no AVX512-BF16";
+    for (float& value : x_) value = Widen(Narrow(value));
+  }
+
+  // Of x as `rows` x `cols`: pairs along its rows, and of neighbouring rows.
+  static std::vector<float> Along(const std::vector<float>& x, int64_t rows, int64_t cols) {
+    std::vector<float> pairs((cols + 1) / 2 * rows);
+    auto* to = reinterpret_cast<Bfloat16*>(pairs.data());
+    for (int64_t i = 0; i < rows; ++i, to += (cols + 1) / 2 * 2) {
+      for (int64_t j = 0; j < cols; ++j) to[j] = Narrow(x[i * cols + j]);
+    }
+    return pairs;
+  }
+  static std::vector<float> Across(const std::vector<float>& x, int64_t rows, int64_t cols) {
+    std::vector<float> pairs((rows + 1) / 2 * cols);
+    for (int64_t i = 0; i < rows; i += 2) {
+      RT_KERNEL(PairBfloat16Rows)
+      (x.data() + i * cols, i + 1 < rows ? x.data() + (i + 1) * cols : nullptr, cols,
+       reinterpret_cast<Bfloat16*>(pairs.data() + i / 2 * cols));
+    }
+    return pairs;
+  }
+  static MatrixView ViewOf(std::vector<float>* pairs, int64_t rows) {
+    return {pairs->data(), rows, std::ssize(*pairs) / rows};
+  }
+
+  std::vector<float> x_ = RandomMatrix(k_ * n_, 1);
+};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, PairProductTest,
+                         testing::Values(std::pair{1, 1}, std::pair{3, 50}, std::pair{64, 7},
+                                         std::pair{65, 20}, std::pair{130, 33}, std::pair{96, 512},
+                                         std::pair{70, 513}, std::pair{32, 1500}));
+
+TEST_P(PairProductTest, RowsTimesRows) {
+  std::vector<float> pairs = Along(x_, k_, n_);
+  const MatrixView view = ViewOf(&pairs, k_);
+  Multiply({.a = view,
+            .b = view,
+            .c = {c_.data(), k_, k_},
+            .op_b = Operand::kTransposed,
+            .alpha = 0.5F,
+            .symmetric = true,
+            .pairs = true});
+  ExpectGram(x_, n_, 1, 0.5, {}, 0);
+}
+
+TEST_P(PairProductTest, ColumnsTimesColumns) {
+  std::vector<float> pairs = Across(x_, n_, k_);
+  const MatrixView view = ViewOf(&pairs, (n_ + 1) / 2);
+  Multiply({.a = view,
+            .b = view,
+            .c = {c_.data(), k_, k_},
+            .op_a = Operand::kTransposed,
+            .symmetric = true,
+            .pairs = true});
+  ExpectGram(x_, 1, k_, 1, {}, 0);
+}
+
+// q x of a square q, and the same of transposes: x^T q^T.
+TEST_P(PairProductTest, ASquareMatrixTimesAnother) {
+  std::vector<float> q = RandomMatrix(k_ * k_, 3), wide(k_ * n_), tall(n_ * k_), x_transposed;
+  for (float& value : q) value = Widen(Narrow(value));
+  for (int64_t j = 0; j < n_; ++j) {
+    for (int64_t i = 0; i < k_; ++i) x_transposed.push_back(x_[i * n_ + j]);
+  }
+  std::vector<float> left = Along(q, k_, k_), right = Across(x_, k_, n_),
+                     rows = Along(x_transposed, n_, k_);
+  Multiply({.a = ViewOf(&left, k_),
+            .b = ViewOf(&right, (k_ + 1) / 2),
+            .c = {wide.data(), k_, n_},
+            .pairs = true});
+  Multiply({.a = ViewOf(&rows, n_),
+            .b = ViewOf(&left, k_),
+            .c = {tall.data(), n_, k_},
+            .op_b = Operand::kTransposed,
+            .alpha = 2,
+            .pairs = true});
+  for (int64_t i = 0; i < k_; ++i) {
+    for (int64_t j = 0; j < n_; ++j) {
+      double sum = 0;
+      for (int64_t d = 0; d < k_; ++d) sum += static_cast<double>(q[i * k_ + d]) * x_[d * n_ + j];
+      ASSERT_NEAR(wide[i * n_ + j], sum, 1e-5 * static_cast<double>(k_ + 1)) << i << ", " << j;
+      ASSERT_NEAR(tall[j * k_ + i], 2 * sum, 2e-5 * static_cast<double>(k_ + 1)) << i << ", " << j;
+    }
+  }
 }
 
 // Slices along either side of c, also of transposed operands.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/fast_bf16_products.h"
 #include "tests/optim/reference_run.h"
 #include "tests/optim/test_arena.h"
 
@@ -36,11 +37,13 @@ TEST_P(MuonReferenceTest, FollowsTheFormulaInDoublePrecision) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, MuonReferenceTest,
-    testing::Values(
-        Case{"Default", "muon {}", 0.9, 0.02, 5e-4, 0},
-        Case{"NoMomentum", "muon { momentum: 0 trust: 0.2 } weight_decay: 0", 0, 0.2, 0, 0},
-        Case{"VectorsDecayButAreNoMatrices",
-             "muon { trust: 0.2 } weight_decay: 0.3 decay_vectors: true", 0.9, 0.2, 0.3, 0.3}),
+    testing::Values(Case{"Default", "muon { matrices: F32 }", 0.9, 0.02, 5e-4, 0},
+                    Case{"NoMomentum",
+                         "muon { momentum: 0 trust: 0.2 matrices: F32 } weight_decay: 0", 0, 0.2, 0,
+                         0},
+                    Case{"VectorsDecayButAreNoMatrices",
+                         "muon { trust: 0.2 matrices: F32 } weight_decay: 0.3 decay_vectors: true",
+                         0.9, 0.2, 0.3, 0.3}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(MuonTest, AStepIsTheSameFractionOfEveryWeightTensorForAnyGradient) {
@@ -145,10 +148,33 @@ TEST(MuonTest, PreparesMatrices) {
 
 TEST(MuonTest, DescribesItself) {
   const auto arena = MakeTestArena();
-  EXPECT_EQ(MakeOptimizer("muon {}", arena.get())->Describe(),
+  EXPECT_EQ(MakeOptimizer("muon { matrices: F32 }", arena.get())->Describe(),
             "Muon momentum=0.9 trust=0.02 weight_decay=0.0005");
+  const std::string rounded = FastBf16Products() ? " matrices=bf16" : "";
   EXPECT_EQ(MakeOptimizer("muon { vector_rate: 0.1 }", arena.get())->Describe(),
-            "Muon momentum=0.9 trust=0.02 vector_rate=0.1 weight_decay=0.0005");
+            "Muon momentum=0.9 trust=0.02" + rounded + " vector_rate=0.1 weight_decay=0.0005");
+}
+
+// Where bfloat16 is fast: almost the step of f32, and not quite.
+TEST(MuonTest, RoundsMatricesWhereThatIsFast) {
+  const auto moved = [](const char* config) {
+    const auto arena = MakeTestArena();
+    DrawGradients(0, arena.get());
+    const std::vector<float> before = Copy(arena->values());
+    MakeOptimizer(config, arena.get())->Step(0, 0.5, 1);
+    std::vector<float> steps = Copy(arena->values());
+    for (size_t i = 0; i < steps.size(); ++i) steps[i] -= before[i];
+    return steps;
+  };
+  const std::vector<float> exact = moved("muon { matrices: F32 } weight_decay: 0");
+  const std::vector<float> fastest = moved("muon {} weight_decay: 0");
+  double squares = 0, wrong = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    squares += exact[i] * exact[i];
+    wrong += (fastest[i] - exact[i]) * (fastest[i] - exact[i]);
+  }
+  EXPECT_LT(std::sqrt(wrong / squares), 0.02);
+  EXPECT_EQ(wrong > 0, FastBf16Products());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/kernels/bfloat16.h"
 #include "core/parallel_for.h"
 #include "core/random.h"
 #include "core/sum_of_squares.h"
@@ -22,10 +23,19 @@ std::vector<float> Drawn(int64_t n) {
   return values;
 }
 
-std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x) {
+using Numbers = Orthogonalization::Numbers;
+
+// Those that this machine multiplies.
+std::vector<Numbers> AllNumbers() {
+  if (!RT_KERNEL(HasBf16Products)()) return {Numbers::kFloat};
+  return {Numbers::kFloat, Numbers::kBfloat16};
+}
+
+std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x,
+                                  Numbers numbers = Numbers::kFloat) {
   std::vector<float> result(x.size());
   Orthogonalization matrix;
-  matrix.Start(rows, static_cast<int64_t>(x.size()) / rows, SumOfSquares(x), x.data(),
+  matrix.Start(numbers, rows, static_cast<int64_t>(x.size()) / rows, SumOfSquares(x), x.data(),
                result.data());
   matrix.RunAll();
   return result;
@@ -53,13 +63,31 @@ TEST_P(OrthogonalizeTest, FollowsTheIterationInDoublePrecision) {
   for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(result[i], expected[i], 1e-4) << i;
 }
 
+// Of x that is rounded already all that is lost is that Q is rounded, most where its eigenvalues lie far apart.
+TEST_P(OrthogonalizeTest, OfBfloat16FollowsItToItsPrecision) {
+  if (!RT_KERNEL(HasBf16Products)()) GTEST_SKIP() << "this processor has no AVX512-BF16";
+  const auto [rows, cols] = GetParam();
+  std::vector<float> x = Drawn(rows * cols);
+  for (float& value : x) value = Widen(Narrow(value));
+  const std::vector<double> expected = OrthogonalizedInDouble(rows, {x.begin(), x.end()});
+  const std::vector<float> result = Orthogonalized(rows, x, Numbers::kBfloat16);
+  double squares = 0, wrong = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    squares += expected[i] * expected[i];
+    wrong += (result[i] - expected[i]) * (result[i] - expected[i]);
+  }
+  EXPECT_LE(std::sqrt(wrong / squares), 0x1p-6);
+}
+
 TEST_P(OrthogonalizeTest, DoesNotDependOnTheMatrixsNorm) {
   const auto [rows, cols] = GetParam();
   const std::vector<float> x = Drawn(rows * cols);
-  for (const float factor : {0x1p-60F, 0x1p60F}) {
-    std::vector<float> scaled = x;
-    for (float& v : scaled) v *= factor;
-    EXPECT_EQ(Orthogonalized(rows, scaled), Orthogonalized(rows, x)) << factor;
+  for (const Numbers numbers : AllNumbers()) {
+    for (const float factor : {0x1p-60F, 0x1p60F}) {
+      std::vector<float> scaled = x;
+      for (float& v : scaled) v *= factor;
+      EXPECT_EQ(Orthogonalized(rows, scaled, numbers), Orthogonalized(rows, x, numbers)) << factor;
+    }
   }
 }
 
@@ -106,8 +134,35 @@ TEST(OrthogonalizeTest, MakesStrongAndWeakDirectionsEqual) {
   }
 }
 
+// Directions of a matrix that is rounded to bfloat16 come out as strong, however weak, and however few there
+// are: no eigenvalue that rounding has moved below zero grows.
+TEST(OrthogonalizeTest, OfBfloat16StaysBounded) {
+  if (!RT_KERNEL(HasBf16Products)()) GTEST_SKIP() << "this processor has no AVX512-BF16";
+  constexpr int64_t kRows = 48, kCols = 200;
+  const std::vector<float> left = Drawn(kRows * kRows), right = Drawn(kRows * kCols);
+  for (const int64_t rank : {1, 5, 48}) {
+    for (const double decay : {1.0, 0.7, 0.3}) {
+      std::vector<float> x(kRows * kCols);
+      for (int64_t r = 0; r < rank; ++r) {
+        for (int64_t i = 0; i < kRows; ++i) {
+          const double row = left[i * kRows + r] * std::pow(decay, r);
+          for (int64_t j = 0; j < kCols; ++j) {
+            x[i * kCols + j] += static_cast<float>(row * right[r * kCols + j]);
+          }
+        }
+      }
+      const std::vector<float> result = Orthogonalized(kRows, x, Numbers::kBfloat16);
+      // Singular values are at most 1.33, as those of f32, and what rounding adds.
+      EXPECT_LE(std::sqrt(SumOfSquares(result)), 1.4 * std::sqrt(kRows)) << rank << ", " << decay;
+      EXPECT_GE(std::sqrt(SumOfSquares(result)), 0.6) << rank << ", " << decay;
+    }
+  }
+}
+
 TEST(OrthogonalizeTest, ZerosStayZero) {
-  EXPECT_THAT(Orthogonalized(3, std::vector<float>(12)), testing::Each(0.0F));
+  for (const Numbers numbers : AllNumbers()) {
+    EXPECT_THAT(Orthogonalized(3, std::vector<float>(12), numbers), testing::Each(0.0F));
+  }
 }
 
 // Momentum without gradients decays to this: float's smallest number, where 0.9 x rounds to x.
@@ -120,7 +175,17 @@ TEST(OrthogonalizeTest, MatricesTooSmallToNormaliseBecomeZero) {
 TEST(OrthogonalizeTest, NanPropagates) {
   std::vector<float> x = Drawn(12);
   x[5] = std::nanf("");
-  EXPECT_THAT(Orthogonalized(3, x), testing::Contains(testing::IsNan()));
+  for (const Numbers numbers : AllNumbers()) {
+    EXPECT_THAT(Orthogonalized(3, x, numbers), testing::Contains(testing::IsNan()));
+  }
+}
+
+std::vector<std::pair<int, Numbers>> Cases() {
+  std::vector<std::pair<int, Numbers>> cases;
+  for (const Numbers numbers : AllNumbers()) {
+    for (const int threads : {1, 2, 5}) cases.emplace_back(threads, numbers);
+  }
+  return cases;
 }
 
 // Of matrices of several sizes, with one that is all zeros, also after other ones: whatever is
@@ -129,7 +194,7 @@ TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
   constexpr Shape2 kShapes[] = {{70, 600}, {130, 130}, {1030, 20}, {3, 4}};
   const int threads = NumComputeThreads();
   std::vector<Orthogonalization> matrices(std::size(kShapes));
-  for (const int n : {1, 2, 5}) {
+  for (const auto& [n, numbers] : Cases()) {
     SetNumComputeThreads(n);
     std::vector<std::vector<float>> inputs, results;
     for (const auto& [rows, cols] : kShapes) {
@@ -138,12 +203,13 @@ TEST(OrthogonalizeTest, SeveralMatricesTogetherHaveTheBitsOfEachAlone) {
     }
     const auto before = inputs;
     for (size_t i = 0; i < matrices.size(); ++i) {
-      matrices[i].Start(kShapes[i].rows, kShapes[i].cols, SumOfSquares(inputs[i]), inputs[i].data(),
-                        results[i].data());
+      matrices[i].Start(numbers, kShapes[i].rows, kShapes[i].cols, SumOfSquares(inputs[i]),
+                        inputs[i].data(), results[i].data());
     }
     RunTogether(matrices);
     for (size_t i = 0; i < matrices.size(); ++i) {
-      EXPECT_EQ(results[i], Orthogonalized(kShapes[i].rows, before[i])) << n << " threads, " << i;
+      EXPECT_EQ(results[i], Orthogonalized(kShapes[i].rows, before[i], numbers))
+          << n << " threads, " << i;
     }
     std::rotate(matrices.begin(), matrices.begin() + 1,
                 matrices.end());  // each has another size the next time

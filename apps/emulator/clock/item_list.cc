@@ -38,7 +38,7 @@ class CodedBucket {
         AddTo(&gathering_, coding);
         break;
       case LayerRoute::kSharded:
-        sharded_block_ += ShardedBytes(*scheme.codec, context, world_) / (2 * (world_ - 1));
+        AddSharded(PartBytesOf(*scheme.codec, context, world_));
         AddTo(&sharding_, coding);
         break;
     }
@@ -58,12 +58,16 @@ class CodedBucket {
       items->Code(sharding_.encode_seconds);
       items->AllToAll(sharded_block_);
       items->Code(sharding_.decode_seconds + sharding_.encode_seconds / world_);
-      items->AllGather(sharded_block_);
+      items->AllGather(sum_block_);
       items->Code(sharding_.decode_seconds);
     }
   }
 
  private:
+  void AddSharded(const PartBytes& bytes) {
+    sharded_block_ += bytes.gradient;
+    sum_block_ += bytes.sum;
+  }
   static void AddTo(LayerCoding* sum, const LayerCoding& coding) {
     sum->encode_seconds += coding.encode_seconds;
     sum->decode_seconds += coding.decode_seconds;
@@ -73,9 +77,10 @@ class CodedBucket {
   const int world_;
   const int64_t step_;
   const double epoch_;
-  int64_t summed_[2] = {0, 0};                      // floats, by round
-  double sketching_ = 0;                            // seconds
-  int64_t gathered_block_ = 0, sharded_block_ = 0;  // bytes of a worker
+  int64_t summed_[2] = {0, 0};  // floats, by round
+  double sketching_ = 0;        // seconds
+  // Bytes of a worker.
+  int64_t gathered_block_ = 0, sharded_block_ = 0, sum_block_ = 0;
   LayerCoding gathering_, sharding_;
 };
 

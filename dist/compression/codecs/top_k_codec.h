@@ -9,7 +9,8 @@
 // k entries, fewer only if others are zero (or too far below the largest: sparse_values.h); among
 // equal |a| those that come first. Bits: at most k (2 + log2(n / k)) for the places, and 3 to 32
 // for each value: density 0.001 with 4 levels is 2,100 times fewer than f32.
-// But payloads of N ranks cannot be summed: each rank receives N - 1 of them.
+// But payloads of N ranks cannot be summed: each rank receives N - 1 of them; or the owner of a part adds them
+// up and encodes the sum, of which `sum_density` is then sent: up to N times as many elements are not zero.
 // Cost: encoding reads the gradient twice (largest.h); decoding touches k elements.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_TOP_K_CODEC_H_
@@ -20,7 +21,8 @@
 namespace ringtail {
 
 struct TopKOptions {
-  double density;  // (0, 1]
+  double density;          // (0, 1]
+  double sum_density = 0;  // of a sum over ranks; 0: the same
   ValueFormat values = ValueFormat::kFloat;
 };
 
@@ -38,7 +40,7 @@ class TopKCodec : public Codec {
                    std::span<float> sum) const override;
 
  private:
-  SparseLayout LayoutOf(const GradientShape& shape) const;
+  SparseLayout LayoutOf(const EncodeContext& context) const;
 
   const TopKOptions options_;
 };

@@ -28,12 +28,6 @@ Part PartOf(const CodedGradient& g, int world, int index) {
   return {.shape = {.columns = range.count}, .offset = range.offset, .index = index};
 }
 
-// Payload bytes of the largest part, which is the first.
-int64_t PartBytes(const Codec& codec, const EncodeContext& context, int world) {
-  const int64_t elements = EvenPart(context.shape.elements(), world, 0).count;
-  return codec.PayloadBytes(context.WithShape({.columns = elements}));
-}
-
 EncodeContext ContextOf(const CodedGradient& g, const Part& part, int encoder) {
   EncodeContext context = g.context.WithShape(part.shape);
   context.part = static_cast<uint32_t>(part.index);
@@ -90,14 +84,38 @@ Status AddUp(const CodedGradient& g, const Part& part, int world,
       .Annotate(fmt::format("the gradient of {}", g.name));
 }
 
+// Where the payload of each gradient starts in a block; returns the bytes of a block.
+int64_t LayOut(std::span<const CodedGradient> gradients,
+               const std::function<int64_t(const CodedGradient&)>& bytes,
+               std::vector<int64_t>* offsets) {
+  offsets->clear();
+  int64_t end = 0;
+  for (const CodedGradient& g : gradients) {
+    offsets->push_back(end);
+    end += Aligned(bytes(g));
+  }
+  return end;
+}
+
 }  // namespace
 
 int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int world) {
   return (world - 1) * Aligned(codec.PayloadBytes(context));
 }
 
+// Of the largest part, which is the first.
+PartBytes PartBytesOf(const Codec& codec, const EncodeContext& context, int world) {
+  EncodeContext part =
+      context.WithShape({.columns = EvenPart(context.shape.elements(), world, 0).count});
+  PartBytes bytes{.gradient = Aligned(codec.PayloadBytes(part))};
+  part.summands = world;
+  bytes.sum = Aligned(codec.PayloadBytes(part));
+  return bytes;
+}
+
 int64_t ShardedBytes(const Codec& codec, const EncodeContext& context, int world) {
-  return int64_t{2} * (world - 1) * Aligned(PartBytes(codec, context, world));
+  const PartBytes bytes = PartBytesOf(codec, context, world);
+  return (world - 1) * (bytes.gradient + bytes.sum);
 }
 
 // Only grows: nothing is allocated after the first step.
@@ -107,21 +125,11 @@ std::span<std::byte> PayloadExchange::Buffer(size_t bytes) {
   return std::as_writable_bytes(std::span(buffer_)).first(bytes);
 }
 
-int64_t PayloadExchange::LayOut(std::span<const CodedGradient> gradients,
-                                const std::function<int64_t(const CodedGradient&)>& bytes) {
-  offsets_.clear();
-  int64_t end = 0;
-  for (const CodedGradient& g : gradients) {
-    offsets_.push_back(end);
-    end += Aligned(bytes(g));
-  }
-  return end;
-}
-
 Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradient> gradients) {
   const int world = ranks->world_size(), own = ranks->rank();
-  const int64_t block =
-      LayOut(gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.context); });
+  const int64_t block = LayOut(
+      gradients, [](const CodedGradient& g) { return g.codec->PayloadBytes(g.context); },
+      &offsets_);
   const std::span<std::byte> all = Buffer(world * block);
   {
     const ScopedStopwatch watch(&times_.encode_seconds);
@@ -140,55 +148,61 @@ Status PayloadExchange::Gather(Communicator* ranks, std::span<const CodedGradien
 }
 
 Status PayloadExchange::Sharded(Communicator* ranks, std::span<const CodedGradient> gradients) {
-  const int world = ranks->world_size();
+  const int64_t world = ranks->world_size();
+  const auto bytes_of = [&](const CodedGradient& g) {
+    return PartBytesOf(*g.codec, g.context, ranks->world_size());
+  };
   const int64_t block = LayOut(
-      gradients, [&](const CodedGradient& g) { return PartBytes(*g.codec, g.context, world); });
-  const std::span<std::byte> both = Buffer(2 * world * block);
-  const Blocks blocks = {.sent = both.first(world * block),
-                         .got = both.last(world * block),
-                         .bytes = block,
-                         .world = world,
-                         .own = ranks->rank()};
+      gradients, [&](const CodedGradient& g) { return bytes_of(g).gradient; }, &offsets_);
+  const int64_t sum_block = LayOut(
+      gradients, [&](const CodedGradient& g) { return bytes_of(g).sum; }, &sum_offsets_);
+  const std::span<std::byte> all = Buffer(world * (2 * block + sum_block));
+  const std::span<std::byte> both = all.first(2 * world * block);
+  const ShardedBlocks blocks = {
+      .sent = {.all = both.first(world * block), .bytes = block, .offsets = &offsets_},
+      .got = {.all = both.last(world * block), .bytes = block, .offsets = &offsets_},
+      .sums = {.all = all.last(world * sum_block), .bytes = sum_block, .offsets = &sum_offsets_},
+      .world = ranks->world_size(),
+      .own = ranks->rank()};
   EncodeParts(gradients, blocks);
   RT_RETURN_IF_ERROR(ranks->AllToAll(both));
   RT_RETURN_IF_ERROR(AddUpOwnParts(gradients, blocks));
-  RT_RETURN_IF_ERROR(ranks->AllGather(blocks.sent));
+  RT_RETURN_IF_ERROR(ranks->AllGather(blocks.sums.all));
   return DecodeSums(gradients, blocks);
 }
 
-void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks) {
+void PayloadExchange::EncodeParts(std::span<const CodedGradient> gradients,
+                                  const ShardedBlocks& blocks) {
   const ScopedStopwatch watch(&times_.encode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     for (int part = 0; part < blocks.world; ++part) {
       EncodePart(gradients[i], PartOf(gradients[i], blocks.world, part), blocks.own,
-                 blocks.Sent(part, offsets_[i]));
+                 blocks.sent.Of(part, i));
     }
   }
   // This rank's own part does not travel.
-  std::ranges::copy(blocks.Sent(blocks.own, 0).first(blocks.bytes),
-                    blocks.Got(blocks.own, 0).begin());
+  std::ranges::copy(blocks.sent.Of(blocks.own), blocks.got.Of(blocks.own).begin());
 }
 
-// The encoded sums overwrite the payload for this rank itself, which is no longer needed.
 Status PayloadExchange::AddUpOwnParts(std::span<const CodedGradient> gradients,
-                                      const Blocks& blocks) {
+                                      const ShardedBlocks& blocks) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     const CodedGradient& g = gradients[i];
     const Part part = PartOf(g, blocks.world, blocks.own);
     {
       const ScopedStopwatch watch(&times_.decode_seconds);
       RT_RETURN_IF_ERROR(AddUp(
-          g, part, blocks.world, [&](int rank) { return blocks.Got(rank, offsets_[i]); },
-          &payloads_));
+          g, part, blocks.world, [&](int rank) { return blocks.got.Of(rank, i); }, &payloads_));
     }
     const ScopedStopwatch watch(&times_.encode_seconds);
     EncodeSum(g, part, ContextOfSum(g, part, blocks.SecondTime(blocks.own), blocks.world),
-              blocks.Sent(blocks.own, offsets_[i]));
+              blocks.sums.Of(blocks.own, i));
   }
   return OkStatus();
 }
 
-Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks) {
+Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients,
+                                   const ShardedBlocks& blocks) {
   const ScopedStopwatch watch(&times_.decode_seconds);
   for (size_t i = 0; i < gradients.size(); ++i) {
     const CodedGradient& g = gradients[i];
@@ -196,7 +210,7 @@ Status PayloadExchange::DecodeSums(std::span<const CodedGradient> gradients, con
       const Part part = PartOf(g, blocks.world, rank);
       RT_RETURN_IF_ERROR(DecodeSumOf(g, part,
                                      ContextOfSum(g, part, blocks.SecondTime(rank), blocks.world),
-                                     blocks.Sent(rank, offsets_[i]))
+                                     blocks.sums.Of(rank, i))
                              .Annotate(fmt::format("rank {}", rank)));
     }
   }

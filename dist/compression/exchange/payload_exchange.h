@@ -59,33 +59,33 @@ class PayloadExchange {
   CodingTimes TakeTimes() { return std::exchange(times_, {}); }
 
  private:
-  // Both sides of the all-to-all: one block per rank, which holds the payloads of all layers.
+  // A block per rank, which holds the payloads of all layers.
   struct Blocks {
-    std::span<std::byte> sent, got;
-    int64_t bytes = 0;  // per block
+    std::span<std::byte> all;
+    int64_t bytes = 0;              // per block
+    std::vector<int64_t>* offsets;  // of layers in a block
+
+    std::span<std::byte> Of(int rank) const { return all.subspan(rank * bytes, bytes); }
+    std::span<std::byte> Of(int rank, size_t layer) const {
+      return Of(rank).subspan((*offsets)[layer]);
+    }
+  };
+  // Both sides of the all-to-all, and the encoded sums.
+  struct ShardedBlocks {
+    Blocks sent, got, sums;
     int world = 1, own = 0;
 
-    std::span<std::byte> Sent(int rank, int64_t offset) const {
-      return sent.subspan(rank * bytes + offset);
-    }
-    std::span<std::byte> Got(int rank, int64_t offset) const {
-      return got.subspan(rank * bytes + offset);
-    }
     // EncodeContext::rank of the second encoding: its draws differ from those for the gradient.
     int SecondTime(int rank) const { return world + rank; }
   };
 
   std::span<std::byte> Buffer(size_t bytes);
-  // Sets offsets_, where the payload of each gradient starts in a block. Returns the bytes of a
-  // block.
-  int64_t LayOut(std::span<const CodedGradient> gradients,
-                 const std::function<int64_t(const CodedGradient&)>& bytes);
-  void EncodeParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
-  Status AddUpOwnParts(std::span<const CodedGradient> gradients, const Blocks& blocks);
-  Status DecodeSums(std::span<const CodedGradient> gradients, const Blocks& blocks);
+  void EncodeParts(std::span<const CodedGradient> gradients, const ShardedBlocks& blocks);
+  Status AddUpOwnParts(std::span<const CodedGradient> gradients, const ShardedBlocks& blocks);
+  Status DecodeSums(std::span<const CodedGradient> gradients, const ShardedBlocks& blocks);
 
   std::vector<uint32_t> buffer_;  // payloads start at a multiple of 4 bytes
-  std::vector<int64_t> offsets_;
+  std::vector<int64_t> offsets_, sum_offsets_;
   std::vector<std::span<const std::byte>> payloads_;
   CodingTimes times_;
 };
@@ -94,6 +94,12 @@ class PayloadExchange {
 // ranks.
 int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int world);
 int64_t ShardedBytes(const Codec& codec, const EncodeContext& context, int world);
+
+// Of the sharded route: what a rank sends to the owner of a part, and the owner to each rank.
+struct PartBytes {
+  int64_t gradient = 0, sum = 0;
+};
+PartBytes PartBytesOf(const Codec& codec, const EncodeContext& context, int world);
 
 }  // namespace ringtail
 

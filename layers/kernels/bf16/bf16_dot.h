@@ -1,6 +1,6 @@
 // What kernels of bfloat16 products share: the instruction that multiplies pairs (vdpbf16ps) in the
 // register block of a matrix product, and those that round to bfloat16. A function that uses them
-// says RT_BF16_PRODUCTS and is called only where HasBf16Products() (bf16_products.h) says yes.
+// says RT_BF16_PRODUCTS and is called only where HasBf16Products() says yes (core/kernels/bfloat16.h).
 // Numerics: as bf16_products.h says. Only for layers/kernels/*.cc, where __AVX512F__ is defined.
 #ifndef RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_H_
 #define RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_H_
@@ -11,8 +11,6 @@
 
 #include "core/kernels/bfloat16.h"
 #include "layers/kernels/vec_bfloat16.h"
-
-#define RT_BF16_PRODUCTS __attribute__((target("avx512bf16")))
 
 namespace ringtail::RT_KERNEL_ISA {
 

@@ -41,15 +41,6 @@ template <int kTiles>
   }
 }
 
-// Zeros that the compiler takes for different numbers: or it would compute one sum for all.
-[[gnu::always_inline]] static inline void Separate(__m512 (&sum)[16]) {
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
-    sum[i] = _mm512_setzero_ps();
-    asm("" : "+v"(sum[i]));
-  }
-}
-
 template <int kTiles>
 [[gnu::always_inline]] static inline void StoreSums(const __m512 (&sum)[kRows][kTiles],
                                                     int64_t tile_stride, float* to) {
@@ -127,37 +118,10 @@ void MultiplyBf16DotTiles(const Bf16TileProduct& p) {
   }
 }
 
-RT_BF16_PRODUCTS float RunBf16Products(int64_t steps) {
-  __m512 sum[16];
-  Separate(sum);
-  __m512i one = _mm512_set1_epi16(0x3f80);
-  for (int64_t step = 0; step < steps; ++step) {
-    asm("" : "+v"(one));
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)one, (__m512bh)one);
-  }
-  for (int i = 1; i < 16; ++i) sum[0] += sum[i];
-  return sum[0][0];
-}
-
-float RunFloatProducts(int64_t steps) {
-  __m512 sum[16], one = _mm512_set1_ps(1);
-  Separate(sum);
-  for (int64_t step = 0; step < steps; ++step) {
-    asm("" : "+v"(one));
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) sum[i] = _mm512_fmadd_ps(one, one, sum[i]);
-  }
-  for (int i = 1; i < 16; ++i) sum[0] += sum[i];
-  return sum[0][0];
-}
-
 #else
 
 void MultiplyBf16DotGradient(const Bf16TileGradient&) { __builtin_trap(); }
 void MultiplyBf16DotTiles(const Bf16TileProduct&) { __builtin_trap(); }
-float RunBf16Products(int64_t) { __builtin_trap(); }
-float RunFloatProducts(int64_t) { __builtin_trap(); }
 
 #endif
 

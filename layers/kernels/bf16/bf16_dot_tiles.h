@@ -14,11 +14,6 @@ namespace ringtail {
 RT_DECLARE_KERNEL(void MultiplyBf16DotTiles(const Bf16TileProduct& product))
 RT_DECLARE_KERNEL(void MultiplyBf16DotGradient(const Bf16TileGradient& product))
 
-// Nothing but 16 x `steps` multiplications by vdpbf16ps, or as many of f32 by fma, in registers:
-// for FastBf16Unit(). The result depends on all of them.
-RT_DECLARE_KERNEL(float RunBf16Products(int64_t steps))
-RT_DECLARE_KERNEL(float RunFloatProducts(int64_t steps))
-
 }  // namespace ringtail
 
 #endif  // RINGTAIL_LAYERS_KERNELS_BF16_BF16_DOT_TILES_H_

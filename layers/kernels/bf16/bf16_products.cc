@@ -105,8 +105,6 @@ void MultiplyPanel(const Bf16Product& p) {
 
 }  // namespace
 
-bool HasBf16Products() { return __builtin_cpu_supports("avx512bf16") != 0; }
-
 void MultiplyBf16(const Bf16Product& product) {
   if (product.panel_blocks == 2) return MultiplyPanel<2>(product);
   MultiplyPanel<1>(product);
@@ -149,7 +147,6 @@ void InterleaveMappedBf16Pixels(const Bfloat16* from, int64_t pixels, const Chan
 
 #else
 
-bool HasBf16Products() { return false; }
 void MultiplyBf16(const Bf16Product&) { __builtin_trap(); }
 void MultiplyBf16Gradient(const Bf16GradientProduct&) { __builtin_trap(); }
 void InterleaveBf16Pixels(const Bfloat16*, int64_t, Bfloat16*) { __builtin_trap(); }

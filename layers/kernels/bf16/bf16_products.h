@@ -43,7 +43,6 @@ struct Bf16Product {
   int64_t pixels;
 };
 
-RT_DECLARE_KERNEL(bool HasBf16Products())
 RT_DECLARE_KERNEL(void MultiplyBf16(const Bf16Product& product))
 RT_DECLARE_KERNEL(void MultiplyBf16Gradient(const Bf16GradientProduct& product))
 // `pixels` pixels of one channel block, [pixel][lane], to (pixels + 1) / 2 interleaved pairs.

@@ -134,7 +134,11 @@ TEST_F(RealRanksTest, TheDefaultRecipe) {
 }
 
 // Coding makes small differences large: with two ranks there are none.
-constexpr const char* kSchemes[] = {"linear8", "qsgd.levels=7", "two_bit", "top_k.density=0.05",
+constexpr const char* kSchemes[] = {"linear8",
+                                    "qsgd.levels=7",
+                                    "two_bit",
+                                    "top_k.density=0.05",
+                                    "top_k={ density: 0.02 sum_density: 0.1 }",
                                     "power_sgd.rank=2"};
 constexpr const char* kRoutes[] = {"GATHER", "SHARDED"};
 

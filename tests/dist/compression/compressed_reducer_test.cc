@@ -38,6 +38,7 @@ std::vector<Case> Cases() {
           {"two_bit", "two_bit {}"},
           {"two_bit_fixed", "two_bit { threshold: 0.2 }"},
           {"top_k", "top_k { density: 0.05 }"},
+          {"top_k_of_sums", "top_k { density: 0.05 sum_density: 0.2 }"},
           {"top_k_f16", "top_k { density: 0.05 values: F16 }"},
           {"top_k_bf16", "top_k { density: 0.05 values: BF16 }"},
           {"random_k", "random_k { density: 0.1 }"},

@@ -271,13 +271,6 @@ TEST(Bf16ProductsOfLargeLayers, AreStreamed) {
   }
 }
 
-// What FastBf16Unit measures is what it says: nothing is left out.
-TEST(Bf16UnitTest, MultipliesAsOftenAsItSays) {
-  if (!RT_KERNEL(HasBf16Products)()) GTEST_SKIP() << "no bf16 products";
-  EXPECT_EQ(RT_KERNEL(RunBf16Products)(7), 2 * 16 * 7);
-  EXPECT_EQ(RT_KERNEL(RunFloatProducts)(7), 16 * 7);
-}
-
 TEST(Bf16UnitTest, IsOneThatThisMachineHas) {
   const Bf16Unit unit = FastBf16Unit();
   EXPECT_EQ(FastBf16Unit(), unit);

@@ -76,6 +76,24 @@ TEST(TopKCodec, WritesNarrowValues) {
   EXPECT_FLOAT_EQ(decoded[40], 0.5F * std::pow(4.5F, 3.0F / 8));
 }
 
+// As the owner of a part of the gradient does with the sum of all ranks, which read as many entries.
+TEST(TopKCodec, SendsMoreOfASum) {
+  constexpr int64_t kElements = 1000;
+  const auto gradient = NormalGradient(kElements, 1);
+  const TopKCodec codec({.density = 0.01, .sum_density = 0.04});
+  const TopKCodec dense({.density = 0.04}), sparse({.density = 0.01});
+  EXPECT_EQ(codec.Describe(), "the largest 1%, of sums 4%, as f32");
+  const GradientShape shape = VectorShape(kElements);
+  for (const int ranks : {1, 2, 8}) {
+    const EncodeContext context{.shape = shape, .summands = ranks};
+    const TopKCodec& same = ranks > 1 ? dense : sparse;
+    ASSERT_EQ(codec.PayloadBytes(context), same.PayloadBytes(context));
+    const auto payload = Encoded(codec, shape, context, gradient);
+    EXPECT_EQ(BytesOf(payload), BytesOf(Encoded(same, shape, context, gradient)));
+    EXPECT_EQ(Decoded(codec, shape, context, payload), Decoded(same, shape, context, payload));
+  }
+}
+
 // The places of k of n elements take at most k (2 + log2(n / k)) bits.
 TEST(TopKCodec, PlacesTakeTheBitsOfTheirDensity) {
   for (const double density : {0.0003, 0.001, 0.01, 0.1, 0.5, 1.0}) {
