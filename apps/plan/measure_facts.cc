@@ -35,11 +35,13 @@ constexpr NamedScheme kSchemes[] = {
     {"linear8", "scheme { linear8 {} }"},
     {"qsgd4", "scheme { qsgd { levels: 7 } }"},
     {"two_bit", "scheme { two_bit {} }"},
-    // Small layers, which would else be most of what travels, in 8 bits. All layers are coded and take
-    // one route, so that a bucket is one exchange: messages cost more than their few bytes.
+    // Of sums, which have more to send, twice as much. Small layers, which would else be most of what
+    // travels, in 8 bits. All layers are coded and take one route, so that a bucket is one exchange:
+    // messages cost more than their few bytes. A guard of every hundredth step would send 80 kB a step.
     {"top_k 1%",
-     "scheme { top_k { density: 0.01 values: LEVELS8 } } min_elements: 1 fall_back: false "
-     "route: SHARDED statistics_every_steps: 4 rule { kind: VECTOR scheme { bf16 {} } } "
+     "scheme { top_k { density: 0.01 sum_density: 0.02 values: LEVELS8 } } min_elements: 1 "
+     "fall_back: false route: SHARDED statistics_every_steps: 4 guard_every_steps: 1000 "
+     "rule { kind: VECTOR scheme { bf16 {} } } "
      "rule { max_elements: 9999 scheme { linear8 {} } }"},
     {"top_k 0.1%",
      "scheme { top_k { density: 0.001 values: BF16 } } min_elements: 1000 "

@@ -30,20 +30,22 @@ def in_turns(density, every, statistics=8, values='LEVELS4'):
             f'{{kind: VECTOR scheme {{ linear8 {{}} }} every_steps: {every}}}', f'statistics_every_steps={statistics}']
 
 
-def all_coded(density, vectors='bf16 {}', small='linear8 {}', statistics=4, values='LEVELS8'):
-    """Nothing travels dense, and a bucket in one exchange; large layers in 13 bits an element that travels, 15 with 32 levels."""
-    return [f'scheme.top_k.density={density}', f'scheme.top_k.values={values}', 'min_elements=1', 'route=SHARDED', 'fall_back=false',
-            f'rule={{kind: VECTOR scheme {{ {vectors} }}}}, {{max_elements: 9999 scheme {{ {small} }}}}', f'statistics_every_steps={statistics}']
+def all_coded(density, vectors='bf16 {}', small='linear8 {}', statistics=4, sums=0):
+    """Nothing travels dense, and a bucket in one exchange; large layers in 13 bits an element that travels."""
+    return [f'scheme.top_k.density={density}', 'scheme.top_k.values=LEVELS8', f'scheme.top_k.sum_density={sums}', 'min_elements=1',
+            'route=SHARDED', 'fall_back=false', f'rule={{kind: VECTOR scheme {{ {vectors} }}}}, {{max_elements: 9999 scheme {{ {small} }}}}',
+            f'statistics_every_steps={statistics}', 'guard_every_steps=1000']
 
 
-TOP_K_1 = all_coded(0.01)  # what plans call "top_k 1%" (apps/plan/measure_facts.cc)
+TOP_K_1 = all_coded(0.01, sums=0.02)  # what plans call "top_k 1%" (apps/plan/measure_facts.cc)
 # With a fifth of small layers, which in 8 bits are half of what travels.
 TOP_K_1_SMALL = all_coded(0.01, 'linear8 {}', 'top_k { density: 0.2 values: LEVELS8 }', statistics=8)
 
 # Gradients in every step, as dist.plan: AUTO may choose.
 GRADIENT_CODINGS = {
-    'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01), 'top_k_1_levels': TOP_K_1, 'top_k_1_small': TOP_K_1_SMALL,
-    'top_k_1_levels32': all_coded(0.01, values='LEVELS32'), 'top_k_2_levels': all_coded(0.02),
+    'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01),
+    'top_k_1_levels': all_coded(0.01), 'top_k_1_small': TOP_K_1_SMALL,
+    'top_k_2_levels': all_coded(0.02), 'top_k_1_sums': TOP_K_1, 'top_k_1_sums4': all_coded(0.01, sums=0.04),
     'top_k_03': top_k(0.003), 'top_k_01': top_k(0.001), 'top_k_003': top_k(0.0003),
     'top_k_01_dense': ['scheme.top_k.density=0.001', 'scheme.top_k.values=BF16'],
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
@@ -157,7 +159,7 @@ MODES = {
     'top_k_03_32': Cell(ranks=8, batch=32, gradients='top_k_03'),
     'top_k_1_32': Cell(ranks=8, batch=32, gradients='top_k_1'),
     'top_k_1_levels_32': Cell(ranks=8, batch=32, gradients='top_k_1_levels'),
-    'top_k_1_fine': Cell(ranks=8, batch=32, gradients='top_k_1_levels32'),
+    'top_k_1_sums': Cell(ranks=8, batch=32, gradients='top_k_1_sums'),
     'top_k_2_levels_32': Cell(ranks=8, batch=32, gradients='top_k_2_levels'),
     'top_k_1_small': Cell(ranks=8, batch=32, gradients='top_k_1_small'),
     'top_k_1_sharded': Cell(ranks=8, batch=32, gradients='top_k_1_levels', sharded=True),

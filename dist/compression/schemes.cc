@@ -43,8 +43,6 @@ ValueFormat FormatOf(SparseValues::Format values) {
       return ValueFormat::kLevels4;
     case SparseValues::LEVELS8:
       return ValueFormat::kLevels8;
-    case SparseValues::LEVELS32:
-      return ValueFormat::kLevels32;
     case SparseValues::F32:
       break;
   }

@@ -1,6 +1,5 @@
 #include "dist/compression/codecs/magnitude_levels.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -36,7 +35,7 @@ bool MagnitudeRange::IsValid(int bits) const {
 
 MagnitudeLevels::MagnitudeLevels(const MagnitudeRange& range, int bits)
     : levels_(uint32_t{1} << bits) {
-  RT_CHECK(bits >= 1 && bits <= kMostBits, "codes have 1 to 5 bits");
+  RT_CHECK(bits >= 1 && bits <= kMostBits, "codes have 1 to 3 bits");
   const double least = double{FromUpperHalf(range.least)};
   double ratio = range.most > 0 ? double{FromUpperHalf(range.most)} / least : 1;
   for (int i = 0; i < bits; ++i) ratio = std::sqrt(ratio);
@@ -49,9 +48,9 @@ MagnitudeLevels::MagnitudeLevels(const MagnitudeRange& range, int bits)
 }
 
 uint32_t MagnitudeLevels::CodeOf(float magnitude) const {
-  const auto second = begin_.begin() + 1;  // what is below belongs to the first
-  return static_cast<uint32_t>(
-      std::upper_bound(second, begin_.begin() + levels_, double{magnitude}) - second);
+  uint32_t code = 0;
+  while (code + 1 < levels_ && double{magnitude} >= begin_[code + 1]) ++code;
+  return code;
 }
 
 }  // namespace ringtail

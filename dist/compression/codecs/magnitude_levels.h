@@ -32,7 +32,7 @@ struct MagnitudeRange {
 
 class MagnitudeLevels {
  public:
-  static constexpr int kMostBits = 5;
+  static constexpr int kMostBits = 3;
 
   // `bits`: of a code, 1 to kMostBits.
   MagnitudeLevels(const MagnitudeRange& range, int bits);

@@ -21,16 +21,8 @@ constexpr uint32_t kSignBit = uint32_t{1} << 31;
 
 // Of a level's code; 0: the format has no levels.
 int LevelBits(ValueFormat format) {
-  switch (format) {
-    case ValueFormat::kLevels4:
-      return 2;
-    case ValueFormat::kLevels8:
-      return 3;
-    case ValueFormat::kLevels32:
-      return 5;
-    default:
-      return 0;
-  }
+  if (format == ValueFormat::kLevels4) return 2;
+  return format == ValueFormat::kLevels8 ? 3 : 0;
 }
 
 float Absolute(float value) { return std::bit_cast<float>(Magnitude(value)); }
@@ -82,8 +74,6 @@ const char* ValueFormatName(ValueFormat format) {
       return "4 levels";
     case ValueFormat::kLevels8:
       return "8 levels";
-    case ValueFormat::kLevels32:
-      return "32 levels";
   }
   RT_CHECK(false, "every format has a name");
 }
@@ -120,7 +110,6 @@ void WriteValues(ValueFormat format, std::span<const float> values, std::span<st
       break;
     case ValueFormat::kLevels4:
     case ValueFormat::kLevels8:
-    case ValueFormat::kLevels32:
       WriteLevels(values, LevelBits(format), to);
       break;
   }
@@ -144,7 +133,6 @@ Status ReadValues(ValueFormat format, std::span<const std::byte> from, std::span
       break;
     case ValueFormat::kLevels4:
     case ValueFormat::kLevels8:
-    case ValueFormat::kLevels32:
       RT_RETURN_IF_ERROR(ReadLevels(from, LevelBits(format), values));
       used = SparseValueBytes(format, n);
       break;

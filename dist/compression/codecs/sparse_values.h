@@ -1,8 +1,7 @@
 // The values of sparse entries (sparse_entries.h), in one of its formats.
 //
 //   kFloat, kHalf, kBfloat16     | value | value | .. | zeros |
-//   kLevels4, kLevels8, kLevels32
-//                                | least, u16 | most, u16 | sign, level | sign, level | .. | zeros |
+//   kLevels4, kLevels8           | least, u16 | most, u16 | sign, level | sign, level | .. | zeros |
 //                                  magnitude_levels.h       lowest bit first
 //
 // Thread-safety: functions without state.
@@ -17,9 +16,9 @@
 
 namespace ringtail {
 
-enum class ValueFormat { kFloat, kHalf, kBfloat16, kLevels4, kLevels8, kLevels32 };
+enum class ValueFormat { kFloat, kHalf, kBfloat16, kLevels4, kLevels8 };
 
-const char* ValueFormatName(ValueFormat format);  // "f32", "f16", "bf16", "8 levels", ..
+const char* ValueFormatName(ValueFormat format);  // "f32", "f16", "bf16", "4 levels", "8 levels"
 
 // Of `capacity` values.
 int64_t SparseValueBytes(ValueFormat format, int64_t capacity);
