@@ -60,8 +60,8 @@ def main():
     args = parser.parse_args()
     measured = types.SimpleNamespace(out=args.speeds, print_only=True)
     ways = {'one host': ('alone', {pixels: host_speeds.one_host(measured, HOSTS, CORES, pixels, False) for pixels in host_speeds.RECIPE}),
-            f'{HOSTS} hosts, planned': ('top_k_1_levels_32', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
-                                                    for pixels in host_speeds.RECIPE})}
+            f'{HOSTS} hosts, planned': ('top_k_1_sums', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
+                                                for pixels in host_speeds.RECIPE})}
     if args.ddp:
         ways[f'DDP on {HOSTS} hosts'] = ('alone', dict(zip(host_speeds.RECIPE, map(float, args.ddp.split(',')), strict=True)))
     print(f'| way | epochs until {args.accuracy:.0%}, by seed | seconds, mean | all {sum(host_speeds.RECIPE.values())} epochs |\n|---|---|---|---|')

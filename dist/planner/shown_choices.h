@@ -5,7 +5,7 @@
 //   the default one    and hylo, and a hundredth of the gradient and a fiftieth of sums (top_k), in every step
 //
 // Shown means: within 0.3 points of dense, with the global batch of one host, in the tables that
-// apps/plan/README.md names (a hundredth, in 4 bits: 0.32 over six seeds, 0.39 over the last three).
+// apps/plan/README.md names (a hundredth and a fiftieth, in 4 bits: 0.24 over three seeds).
 // What is faster but loses more is left to the user: local rounds, larger batches, and a thousandth of
 // the gradient, by which the default network loses 0.9 points, resnet18 5.
 // Thread-safety: functions without state.
