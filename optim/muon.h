@@ -23,7 +23,8 @@
 // State: v ("momentum"). Cost: 36 bytes per weight and optim/orthogonalize.h's operations. A matrix
 // is one thread's work, unless it is so large a part of all work that the others would wait for it:
 // then all threads share it. Memory: for each thread two copies of the largest parameter and 4 k^2
-// floats; where O is prepared (prepared_step.h) one copy of all parameters. With the half-width
+// floats, and as many as the largest parameter has where it is rounded; where O is prepared
+// (prepared_step.h) one copy of all parameters. With the half-width
 // ResNet-18 of Dogs-vs-Cats a step costs as much as forward and backward of some 15 images: for
 // batches of a few hundred and more.
 #ifndef RINGTAIL_OPTIM_MUON_H_

@@ -5,7 +5,7 @@
 //             a rank receives            and computes
 //   dense     2 (N - 1) / N bytes        nothing
 //   gathered  (N - 1) payload            encode + N decode
-//   sharded   2 (N - 1) / N payload      (1 + 1 / N) encode + 2 decode
+//   sharded   2 (N - 1) / N payload      (1 + 1 / N) encode + 2 decode    (a sum's payload may be longer)
 //   sketched  2 (N - 1) / N sketch       encode + decode
 //
 // all of it less often where a layer waits for several steps (LayerScheme::every_steps).
