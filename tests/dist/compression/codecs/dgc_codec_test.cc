@@ -127,8 +127,9 @@ TEST(DgcCodec, UnusedRoomIsZero) {
   const DgcCodec codec({.densities = {0.5}, .values = ValueFormat::kBfloat16});
   const std::vector<float> gradient{1, -2, 3, 0.5f};  // k = 2
   const auto payload = Encoded(codec, VectorShape(4), {}, gradient);
-  std::vector<int> bytes;
-  for (const std::byte b : payload) bytes.push_back(std::to_integer<int>(b));
+  std::vector<int> bytes(payload.size());
+  std::ranges::transform(payload, bytes.begin(),
+                         [](std::byte b) { return std::to_integer<int>(b); });
   EXPECT_THAT(bytes, testing::ElementsAre(0x00, 0xc0, 0x40, 0x40, 0, 0, 0b1010));
 }
 
