@@ -11,11 +11,11 @@ file in --out, written when it is done; the same command continues with the cell
   apps/studies/local_rounds.py --data ... --recipe full --modes alone,untouched,rounds8 --seeds 1,2,3
 
   first    8 ranks, Muon, overlapped, 8 bits, 32 or 64 images a rank: what a plan would choose
-  overlap  rounds that travel while the next is computed, and rounds that are waited for
+  overlap  rounds that travel while the next is computed, and rounds that are waited for; 8 ranks of 32 images
   batch    32 .. 256 images a rank, 8 ranks, dense and rounds
-  coding   differences of 32, 8 and 4 bits, and the largest 1 %
+  coding   differences of 32, 8 and 4 bits, and the largest 1 %; 8 ranks of 32 images
   gradients  codecs in every step, 8 ranks, 32 or 64 images a rank: what a plan may choose
-  outer    rate and momentum of the outer optimizer
+  outer    rate and momentum of the outer optimizer; 8 ranks of 32 images
   period   H x ranks x optimizer, global batch 64, the plain mean
 
 Overlapped rounds always keep what a rank has done since it offered its change (LocalRound): without this correction the steps of

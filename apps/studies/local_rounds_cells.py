@@ -176,10 +176,10 @@ LENGTHS = ['1', '2', '4', '8', '16', '32', '64']
 TABLES = {
     'first': with_dense(product(batch=[32, 64], steps=['4', '8'], rate_batch=['ALL_RANKS', 'OWN'], overlapped=[True],
                                 coding=['linear8'])),
-    'overlap': with_dense(product(steps=['4', '8', '16'], overlapped=[False, True])),
+    'overlap': with_dense(product(batch=[32], steps=['4', '8', '16'], overlapped=[False, True])),
     'batch': with_dense(product(steps=['4', '8'], batch=[32, 64, 128, 256], overlapped=[True])),
-    'coding': with_dense(product(steps=['4', '8'], overlapped=[True], coding=list(CODINGS))),
+    'coding': with_dense(product(batch=[32], steps=['4', '8'], overlapped=[True], coding=list(CODINGS))),
     'gradients': with_dense(product(batch=[32, 64], gradients=list(GRADIENT_CODINGS)[1:])),
-    'outer': with_dense(product(steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
+    'outer': with_dense(product(batch=[32], steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
     'period': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], steps=LENGTHS)),
 }
