@@ -52,7 +52,7 @@ GRADIENT_CODINGS = {
     'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),
 }
 # Of the changes that rounds exchange.
-CODINGS = {'f32': None, 'linear8': 'linear8={}', 'qsgd4': 'qsgd.levels=7', 'top_k_1': 'top_k.density=0.01'}
+CODINGS = {'f32': None, 'linear8': 'linear8={}', 'linear4': 'linear4={}', 'top_k_1': 'top_k.density=0.01'}
 
 
 def split(train_last, validation_last):

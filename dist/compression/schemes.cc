@@ -12,7 +12,7 @@
 #include "dist/compression/codecs/cast_codec.h"
 #include "dist/compression/codecs/dgc_codec.h"
 #include "dist/compression/codecs/important_filters_codec.h"
-#include "dist/compression/codecs/linear8_codec.h"
+#include "dist/compression/codecs/linear_codec.h"
 #include "dist/compression/codecs/one_bit_codec.h"
 #include "dist/compression/codecs/qsgd_codec.h"
 #include "dist/compression/codecs/sign_codec.h"
@@ -97,7 +97,13 @@ const std::vector<Scheme>& Table() {
        .memory = MemoryKind::kErrorFeedback,
        .presets = {{"linear8", "", "8 bits, a scale for each 1024 elements"}},
        .make_codec = [](const Message&, const SchemeRun&) -> CodecPointer {
-         return std::make_unique<Linear8Codec>();
+         return std::make_unique<LinearCodec>(LinearOptions{.bits = 8});
+       }},
+      {.kind = Message::kLinear4,
+       .memory = MemoryKind::kErrorFeedback,
+       .presets = {{"linear4", "", "4 bits, a scale for each 128 elements"}},
+       .make_codec = [](const Message&, const SchemeRun&) -> CodecPointer {
+         return std::make_unique<LinearCodec>(LinearOptions{.bits = 4});
        }},
       {.kind = Message::kQsgd,
        .presets = {{"qsgd8", "levels: 127", "QSGD with 127 levels at random"},

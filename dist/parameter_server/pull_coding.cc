@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/check.h"
-#include "dist/compression/codecs/linear8_codec.h"
+#include "dist/compression/codecs/linear_codec.h"
 #include "dist/compression/kernels/cast.h"
 
 namespace ringtail {
@@ -18,11 +18,11 @@ using Pull = AsynchronousConfig::Pull;
 
 constexpr int64_t kHeaderBytes = sizeof(int64_t);
 
+LinearCodec DeltaCodec() { return LinearCodec({.bits = 8}); }
+
 EncodeContext ContextOf(int64_t elements) { return {.shape = {.columns = elements}}; }
 
-int64_t DifferenceBytes(int64_t elements) {
-  return Linear8Codec().PayloadBytes(ContextOf(elements));
-}
+int64_t DifferenceBytes(int64_t elements) { return DeltaCodec().PayloadBytes(ContextOf(elements)); }
 
 // What follows starts at a multiple of 8 bytes.
 int64_t KeyBytes(int64_t elements) {
@@ -83,8 +83,7 @@ std::span<const std::byte> PullEncoder::EncodeDelta(std::span<const float> weigh
   }
   difference_.resize(weights.size());
   std::ranges::transform(weights, key_, difference_.begin(), std::minus<>());
-  Linear8Codec().Encode(ContextOf(elements_), difference_,
-                        payload.subspan(kHeaderBytes + key_bytes));
+  DeltaCodec().Encode(ContextOf(elements_), difference_, payload.subspan(kHeaderBytes + key_bytes));
   return payload;
 }
 
@@ -134,7 +133,7 @@ Status PullDecoder::DecodeDelta(std::span<const std::byte> payload, std::span<fl
                     version, key_version_ == kNoKey ? "none" : std::to_string(key_version_)));
   }
   std::ranges::copy(key_, weights.begin());
-  return Linear8Codec().DecodeAdd(ContextOf(elements_), payload, 1, weights);
+  return DeltaCodec().DecodeAdd(ContextOf(elements_), payload, 1, weights);
 }
 
 }  // namespace ringtail

@@ -2,7 +2,7 @@
 //
 //   F32     weights                                          4 bytes a weight
 //   BF16    weights, each rounded to 16 bits                 2
-//   DELTA   weights less a key, by linear8_codec.h           1.03, and 4 more with a new key
+//   DELTA   weights less a key, by linear_codec.h           1.03, and 4 more with a new key
 //
 // A key is a version of the weights that workers have as floats. The first one is that of the first
 // pull; after `key_versions` updates the next pull makes another, and each worker gets it with its

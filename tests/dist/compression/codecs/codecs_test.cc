@@ -223,20 +223,15 @@ TEST(Codecs, UnbiasedOnesHaveNoMemory) {
 
 TEST(Codecs, BytesAreThoseOfTheReadme) {
   const GradientShape shape = {ParameterKind::kLinearWeight, 1024, 1024};
-  constexpr std::pair<const char*, double> kBitsPerElement[] = {{"bf16", 16},
-                                                                {"fp16", 16},
-                                                                {"linear8", 8.03125},
-                                                                {"qsgd8", 8.0625},
-                                                                {"qsgd4", 4.0625},
-                                                                {"one_bit", 1.125},
-                                                                {"terngrad", 2},
-                                                                {"two_bit", 2},
-                                                                {"two_bit_fixed", 2},
-                                                                {"sign", 1},
-                                                                {"sign_vote", 1},
-                                                                {"top_k", 0.40564},
-                                                                {"top_k_thousandth", 0.01495},
-                                                                {"dgc", 0.0566}};
+  constexpr std::pair<const char*, double> kBitsPerElement[] = {
+      {"bf16", 16},         {"fp16", 16},
+      {"linear8", 8.03125}, {"linear4", 4.25},
+      {"qsgd8", 8.0625},    {"qsgd4", 4.0625},
+      {"one_bit", 1.125},   {"terngrad", 2},
+      {"two_bit", 2},       {"two_bit_fixed", 2},
+      {"sign", 1},          {"sign_vote", 1},
+      {"top_k", 0.40564},   {"top_k_thousandth", 0.01495},
+      {"dgc", 0.0566}};
   for (const auto& [name, bits] : kBitsPerElement) {
     const int64_t bytes = PresetCodec(name)->PayloadBytes(kContext.WithShape(shape));
     EXPECT_NEAR(static_cast<double>(bytes) * 8 / (1 << 20), bits, 1e-4) << name;

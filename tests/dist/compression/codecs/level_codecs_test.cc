@@ -1,10 +1,10 @@
-// 8-bit linear and QSGD, whose elements are whole numbers of steps.
+// Linear and QSGD, whose elements are whole numbers of steps.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/random.h"
-#include "dist/compression/codecs/linear8_codec.h"
+#include "dist/compression/codecs/linear_codec.h"
 #include "dist/compression/codecs/payload.h"
 #include "dist/compression/codecs/qsgd_codec.h"
 #include "tests/dist/compression/codec_runner.h"
@@ -12,46 +12,78 @@
 namespace ringtail {
 namespace {
 
-TEST(Linear8Codec, IsTheNearestStep) {
+class LinearTest : public testing::TestWithParam<int> {
+ protected:
+  // Of element i behind `scale_bytes` of scales, as the header draws them.
+  int CodeAt(const Payload& payload, size_t scale_bytes, size_t i) const {
+    if (bits_ == 8) return static_cast<int8_t>(ByteAt(payload, scale_bytes + i));
+    const int byte = ByteAt(payload, scale_bytes + i / 2);
+    const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
+    return nibble < 8 ? nibble : nibble - 16;
+  }
+
+  const int bits_ = GetParam();
+  const size_t block_ = bits_ == 8 ? 1024 : 128;
+  const int most_ = bits_ == 8 ? 127 : 7;
+  LinearCodec codec_{LinearOptions{.bits = bits_}};
+};
+
+TEST_P(LinearTest, IsTheNearestStep) {
   const Floats gradient = MixedGradient(3000);
-  const Linear8Codec codec;
-  const Payload payload = Encode(codec, gradient);
-  ASSERT_EQ(payload.size(), 3 * 4 + 3000U);
-  const Floats decoded = Decode(codec, payload, 3000);
-  for (size_t begin = 0; begin < gradient.size(); begin += 1024) {
-    const size_t end = std::min(begin + 1024, gradient.size());
+  const Payload payload = Encode(codec_, gradient);
+  const size_t scale_bytes = (3000 + block_ - 1) / block_ * 4;
+  ASSERT_EQ(payload.size(), scale_bytes + 3000U * static_cast<size_t>(bits_) / 8);
+  const Floats decoded = Decode(codec_, payload, 3000);
+  for (size_t begin = 0; begin < gradient.size(); begin += block_) {
+    const size_t end = std::min(begin + block_, gradient.size());
     double largest = 0;
     for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::abs(double{gradient[i]}));
-    const double step = FloatAt(payload, begin / 1024 * 4);
-    ASSERT_NEAR(step, largest / 127, 1e-7 * step);
+    const double step = FloatAt(payload, begin / block_ * 4);
+    ASSERT_NEAR(step, largest / most_, 1e-7 * step);
     for (size_t i = begin; i < end; ++i) {
-      const auto code = static_cast<int8_t>(ByteAt(payload, 12 + i));
+      const int code = CodeAt(payload, scale_bytes, i);
       ASSERT_NEAR(code, gradient[i] / step, 0.5 + 1e-4) << i;
       ASSERT_NEAR(decoded[i], code * step, 1e-6 * std::abs(code * step)) << i;
     }
   }
 }
 
-TEST(Linear8Codec, TiesGoToEven) {
-  const Floats gradient = {127, 0.5F, 1.5F, -2.5F, 3.5F, -127};
-  const Floats expected = {127, 0, 2, -2, 4, -127};
-  EXPECT_EQ(RoundTrip(Linear8Codec(), gradient), expected);
+TEST_P(LinearTest, TiesGoToEven) {
+  const auto most = static_cast<float>(most_);
+  const Floats gradient = {most, 0.5F, 1.5F, -2.5F, 3.5F, -most, 0};
+  const Floats expected = {most, 0, 2, -2, 4, -most, 0};
+  EXPECT_EQ(RoundTrip(codec_, gradient), expected);
 }
 
-TEST(Linear8Codec, RefusesWhatEncodeCannotHaveWritten) {
-  const Linear8Codec codec;
-  const Payload valid = Encode(codec, GaussianGradient(1100));
+TEST_P(LinearTest, RefusesWhatEncodeCannotHaveWritten) {
+  const Payload valid = Encode(codec_, GaussianGradient(1101));
   for (const float scale : {-1.0F, INFINITY, -INFINITY, 1e-35F, -std::nanf(""), -0.0F}) {
     Payload payload = valid;
     SetFloat(scale, 4, &payload);
-    EXPECT_EQ(DecodeStatus(codec, payload, 1100).code(), StatusCode::kDataLoss) << scale;
+    EXPECT_EQ(DecodeStatus(codec_, payload, 1101).code(), StatusCode::kDataLoss) << scale;
   }
   Payload payload = valid;
-  payload.back() = std::byte{0x80};
-  EXPECT_EQ(DecodeStatus(codec, payload, 1100).message(), "payload of '8 bits, linear': code -128");
+  payload.back() = std::byte{static_cast<uint8_t>(bits_ == 8 ? 0x80 : 0x08)};
+  EXPECT_EQ(DecodeStatus(codec_, payload, 1101).message(),
+            bits_ == 8 ? "payload of '8 bits, linear': code -128"
+                       : "payload of '4 bits, linear': code -8");
   payload.pop_back();
-  EXPECT_EQ(DecodeStatus(codec, payload, 1100).message(),
-            "payload of '8 bits, linear': 1107 bytes instead of 1108");
+  EXPECT_EQ(DecodeStatus(codec_, payload, 1101).message(),
+            bits_ == 8 ? "payload of '8 bits, linear': 1108 bytes instead of 1109"
+                       : "payload of '4 bits, linear': 586 bytes instead of 587");
+}
+
+INSTANTIATE_TEST_SUITE_P(Bits, LinearTest, testing::Values(8, 4),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+TEST(LinearCodec, NothingFollowsTheLastOfAnOddNumberOfNibbles) {
+  const LinearCodec codec(LinearOptions{.bits = 4});
+  Payload payload = Encode(codec, Floats{7, -3, 2});
+  EXPECT_EQ(ByteAt(payload, 4), 0xd7);
+  EXPECT_EQ(ByteAt(payload, 5), 0x02);
+  payload.back() = std::byte{0x12};
+  EXPECT_EQ(DecodeStatus(codec, payload, 3).message(),
+            "payload of '4 bits, linear': a code after the last element");
 }
 
 class QsgdTest : public testing::TestWithParam<int> {

@@ -86,8 +86,8 @@ TEST_P(BiasedCodecTest, TheSumArrives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, BiasedCodecTest,
-                         testing::Values("bf16", "fp16", "linear8", "two_bit", "two_bit_fixed",
-                                         "one_bit", "sign"),
+                         testing::Values("bf16", "fp16", "linear8", "linear4", "two_bit",
+                                         "two_bit_fixed", "one_bit", "sign"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Gradient descent on f(x) = mean over ranks r of |x - b[r]|^2 / 2, whose minimum is the mean of b.
