@@ -30,11 +30,12 @@ def in_turns(density, every, statistics=8, values='LEVELS4'):
             f'{{kind: VECTOR scheme {{ linear8 {{}} }} every_steps: {every}}}', f'statistics_every_steps={statistics}']
 
 
-def all_coded(density, vectors='bf16 {}', small='linear8 {}', statistics=4, sums=0):
+def all_coded(density, vectors='bf16 {}', small='linear8 {}', statistics=4, sums=0, rounds=False):
     """Nothing travels dense, and a bucket in one exchange; large layers in 13 bits an element that travels."""
+    of_steps = [] if rounds else ['fall_back=false', f'statistics_every_steps={statistics}']
     return [f'scheme.top_k.density={density}', 'scheme.top_k.values=LEVELS8', f'scheme.top_k.sum_density={sums}', 'min_elements=1',
-            'route=SHARDED', 'fall_back=false', f'rule={{kind: VECTOR scheme {{ {vectors} }}}}, {{max_elements: 9999 scheme {{ {small} }}}}',
-            f'statistics_every_steps={statistics}', 'guard_every_steps=1000']
+            'route=SHARDED', f'rule={{kind: VECTOR scheme {{ {vectors} }}}}, {{max_elements: 9999 scheme {{ {small} }}}}',
+            'guard_every_steps=1000', *of_steps]
 
 
 TOP_K_1 = all_coded(0.01, sums=0.02)  # what plans call "top_k 1%" (apps/plan/measure_facts.cc)
@@ -52,7 +53,10 @@ GRADIENT_CODINGS = {
     'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),
 }
 # Of the changes that rounds exchange.
-CODINGS = {'f32': None, 'linear8': 'linear8={}', 'linear4': 'linear4={}', 'top_k_1': 'top_k.density=0.01'}
+CODINGS = {
+    'f32': [], 'linear8': ['scheme.linear8={}'], 'linear4': ['scheme.linear4={}'], 'top_k_1': ['scheme.top_k.density=0.01'],
+    'top_k_1_all': all_coded(0.01, sums=0.02, rounds=True),
+}
 
 
 def split(train_last, validation_last):
@@ -104,7 +108,7 @@ class Cell:
                       f'dist.local.outer_momentum={momentum}', f'dist.local.rate_batch={self.rate_batch}',
                       f'dist.local.overlap={str(self.overlapped).lower()}']
             if CODINGS[self.coding]:
-                rounds += [f'dist.local.compression.scheme.{CODINGS[self.coding]}', 'dist.local.compression.fall_back=false']
+                rounds += [f'dist.local.compression.{field}' for field in CODINGS[self.coding] + ['fall_back=false']]
             else:
                 rounds += ['dist.local.min_cosine=-1']  # a cell's H is its own to the end, as it is behind codecs
         rounds += [f'dist.compression.{field}' for field in GRADIENT_CODINGS[self.gradients]]
