@@ -18,7 +18,6 @@
 #include "core/stop_signal.h"
 #include "core/text/counted.h"
 #include "core/trace.h"
-#include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/membership/identity/rank_environment.h"
 #include "dist/membership/security/job_token.h"
@@ -44,13 +43,6 @@ FingerprintFields Fingerprint(const RunConfig& config) {
     fields.push_back({.name = "instruction set", .value = CurrentNumerics().isa});
   }
   return fields;
-}
-
-// Whether anything is chosen by what the network takes.
-bool NeedsNetwork(const DistConfig& config) {
-  return config.algorithm() == "auto" || config.plan() == DistConfig::AUTO ||
-         CompressesAnything(config.compression()) ||
-         CompressesAnything(config.local().compression());
 }
 
 LivenessLimits Limits(const DistConfig& config) {
@@ -119,14 +111,11 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   const auto lost = [](const Status& status) {
     return status.ok() ? status : Status(StatusCode::kUnavailable, status.message());
   };
-  NetworkModel network;
   const ScopedPhase exchange(&session->monitor_->progress(), Phase::kExchange);
-  if (NeedsNetwork(config.dist())) {
-    const auto moved = [monitor = session->monitor_.get()] { return monitor->moved(); };
-    const auto probed = ProbeNetwork(joined->transport.get(), joined->topology, {.moved = moved});
-    RT_RETURN_IF_ERROR(lost(probed.status()));
-    network = *probed;
-  }
+  // Also where the config has chosen everything: to predict the run takes it, too (apps/plan/).
+  const auto moved = [monitor = session->monitor_.get()] { return monitor->moved(); };
+  const auto network = ProbeNetwork(joined->transport.get(), joined->topology, {.moved = moved});
+  RT_RETURN_IF_ERROR(lost(network.status()));
   if (!options.trace.empty()) {
     auto trace = WorldTrace::Start(joined->transport.get());
     RT_RETURN_IF_ERROR(lost(trace.status()));
@@ -135,7 +124,7 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
   RT_ASSIGN_OR_RETURN(session->everyone_,
                       TrainingWorld::Create({.transport = joined->transport.get(),
                                              .topology = joined->topology,
-                                             .network = network,
+                                             .network = *network,
                                              .describe = describe,
                                              .monitor = session->monitor_.get()},
                                             config.dist()));

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -65,6 +66,8 @@ Status CheckPhases(const TrainConfig& train, const FieldCheck& check) {
   return OkStatus();
 }
 
+bool FitsParts(int64_t image_size) { return image_size % kAccumulationSizeUnit == 0; }
+
 Status CheckAccumulation(const RunConfig& config, const ConfigSource& source) {
   const TrainConfig& train = config.train();
   if (train.batch() % train.accumulation() != 0) {
@@ -73,21 +76,27 @@ Status CheckAccumulation(const RunConfig& config, const ConfigSource& source) {
                                     train.accumulation(), train.batch()));
   }
   if (train.accumulation() == 1) return OkStatus();
-  const auto uneven = [](int64_t size) { return size % kAccumulationSizeUnit != 0; };
   const auto error = [&](const std::string& field) {
     return source.Error(field, fmt::format("with accumulation the image's side must be a "
                                            "multiple of {} pixels",
                                            kAccumulationSizeUnit));
   };
-  if (uneven(config.data().image_size())) return error("data.image_size");
+  if (!FitsParts(config.data().image_size())) return error("data.image_size");
   for (int i = 0; i < train.phase_size(); ++i) {
-    if (uneven(train.phase(i).image_size()))
+    if (!FitsParts(train.phase(i).image_size()))
       return error(fmt::format("train.phase[{}].image_size", i));
   }
   return OkStatus();
 }
 
 }  // namespace
+
+bool MayAccumulate(const RunConfig& config) {
+  const auto& phases = config.train().phase();
+  return FitsParts(config.data().image_size()) &&
+         std::ranges::all_of(
+             phases, [](const PhaseConfig& phase) { return FitsParts(phase.image_size()); });
+}
 
 Status ValidateTrainConfig(const RunConfig& config, const ConfigSource& source) {
   const TrainConfig& train = config.train();

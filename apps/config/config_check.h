@@ -10,6 +10,9 @@ namespace ringtail {
 
 Status ValidateTrainConfig(const RunConfig& config, const ConfigSource& source);
 
+// Whether train.accumulation may be more than 1: parts of batches need images of certain sizes.
+bool MayAccumulate(const RunConfig& config);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_APPS_CONFIG_CONFIG_CHECK_H_

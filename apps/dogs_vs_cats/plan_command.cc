@@ -111,6 +111,7 @@ StatusOr<PlannerFacts> Measure(const PlanFlags& flags, TrainingWorld* world, Loa
   options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded->config);
   options.image_size =
       flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded->config).front();
+  options.frozen = loaded->config.train().freeze_epochs() == 0;  // what thaws counts
   const bool open = loaded->config.train().precision() == AUTO;
   RT_RETURN_IF_ERROR(DecidePrecision({options.largest_batch, options.image_size}, world, loaded));
   if (open && world->leads()) LogInfo(DescribeTakenPrecision(loaded->config.train()));

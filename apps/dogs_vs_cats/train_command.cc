@@ -191,7 +191,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   RT_RETURN_IF_ERROR(FitOutputs(flags, data, everyone->leads(), &job));
   RT_RETURN_IF_ERROR(FixPrecision(everyone, &job));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
-                      FollowPlan(job.loaded, job.head, data, session));
+                      FollowPlan(job.loaded, job.head, data,
+                                 /*equal_shares=*/!flags.world.balance, session));
   const LoadedConfig& loaded = planned ? *planned : job.loaded;
   if (!session->trains()) return session->EndWith(kExitSuccess);
   TrainingWorld* const world = session->world();

@@ -8,7 +8,10 @@
 #include "apps/plan/choice_settings.h"
 #include "apps/plan/measure_together.h"
 #include "apps/plan/run_network.h"
+#include "apps/trainer/memory_need.h"
 #include "core/config/text_config.h"
+#include "core/machine/memory_limit.h"
+#include "core/text/counted.h"
 #include "dist/planner/shown_choices.h"
 
 namespace ringtail {
@@ -17,11 +20,28 @@ namespace {
 constexpr int kMeasuredBatches =
     3;  // measured: the largest part of a step, a half and a quarter of it
 
-MeasureFactsOptions WhatToMeasure(const RunConfig& config, const TrainingData* data) {
-  return {.largest_batch = PartBatch(config),
+// Images that every rank has the memory to compute at once: those of the config, or a half of them and
+// so on, since many ranks need not be able to hold the batch of all.
+StatusOr<int64_t> LargestThatFits(const LoadedConfig& loaded, TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded, /*allocate=*/false));
+  const int64_t available = AvailableMemoryBytes() / RanksHere(*world);
+  int64_t images = PartBatch(loaded.config);
+  for (; images > 1; images /= 2) {
+    RT_ASSIGN_OR_RETURN(const TrainingMemory memory,
+                        MemoryToTrain(loaded, model.get(), images, /*alive=*/1));
+    if (memory.sum() <= available) break;
+  }
+  RT_ASSIGN_OR_RETURN(const auto all, world->Gather(images));
+  return std::ranges::min(all);
+}
+
+MeasureFactsOptions WhatToMeasure(const RunConfig& config, const TrainingData* data,
+                                  int64_t largest_batch) {
+  return {.largest_batch = largest_batch,
           .image_size = TrainingImageSizes(config).front(),
           .fractions = kMeasuredBatches,
           .data = data,
+          .frozen = config.train().freeze_epochs() == 0,  // what thaws counts
           .schemes = ShownSchemes(config.net().name())};
 }
 
@@ -80,8 +100,9 @@ std::string InWords(const HostChoice& choice, int hosts) {
   const std::string how = best.choice.hosts == hosts
                               ? Describe(best.choice)
                               : fmt::format("of {} hosts: {}", hosts, Describe(best.choice));
+  const auto images = BatchOfRank(best) * static_cast<int64_t>(best.ranks);
   std::string words = fmt::format("{}, {} images in a step: predicted {:.2g} times one host", how,
-                                  best.choice.global_batch, best.images_per_s() / one_host);
+                                  images, best.images_per_s() / one_host);
   const bool as_dense = best.choice.period == 1 && best.choice.scheme == kDenseScheme;
   if (!as_dense || best.choice.hosts < hosts) {
     words += fmt::format("; dense on all of them it would be {:.2g} times",
@@ -90,16 +111,19 @@ std::string InWords(const HostChoice& choice, int hosts) {
   return words;
 }
 
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data, bool equal_shares,
                            TrainingWorld* world) {
+  RT_ASSIGN_OR_RETURN(const int64_t largest, LargestThatFits(loaded, world));
   RT_ASSIGN_OR_RETURN(const PlannerFacts facts,
-                      MeasureTogether(loaded, WhatToMeasure(loaded.config, data), world));
+                      MeasureTogether(loaded, WhatToMeasure(loaded.config, data, largest), world));
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
-    RT_ASSIGN_OR_RETURN(const HostChoice choice,
-                        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()),
-                                    SpaceOf(loaded.config)));
+    SearchSpace space = SpaceOf(loaded.config);
+    space.divided = space.divided && equal_shares;
+    RT_ASSIGN_OR_RETURN(
+        const HostChoice choice,
+        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()), space));
     return PlanOf(choice, facts, loaded.config, *world);
   };
   return SharePlan(world->leads() ? choose() : Planned(), world);
@@ -107,19 +131,27 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
 
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
                                    const LoadedConfig& loaded, const TrainingData* data,
-                                   TrainingWorld* world) {
+                                   bool equal_shares, TrainingWorld* world) {
   const bool is_new = earlier.ok() && !earlier->has_value();
   RT_ASSIGN_OR_RETURN(const auto all_new, world->ShareNumbers({is_new}, /*source_rank=*/0));
-  if (all_new.at(0) != 0) return MakePlan(loaded, data, world);
+  if (all_new.at(0) != 0) return MakePlan(loaded, data, equal_shares, world);
   if (!earlier.ok()) return SharePlan(Status(earlier.status()), world);
   return SharePlan(earlier->value_or(Planned()), world);
 }
 
-StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan) {
+StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan, int world_size) {
   RunConfig config = loaded.config;
+  std::vector<std::string> settings;
+  if (!config.dist().has_planned()) settings.assign(plan.set().begin(), plan.set().end());
+  if (plan.world() != world_size) settings.emplace_back("dist.model_parallel={}");
   *config.mutable_dist()->mutable_planned() = plan;
-  const std::vector<std::string> settings(plan.set().begin(), plan.set().end());
   return ParseRunConfig(PrintTextConfig(config), "the config with its plan", settings);
+}
+
+std::string Words(const Planned& plan, int world_size) {
+  if (plan.world() == world_size) return plan.why();
+  return fmt::format("made for {}, all of now {} train: {}", Counted(plan.world(), "rank"),
+                     world_size, plan.why());
 }
 
 RankGroup TrainingRanks(const Planned& plan, int world_size) {

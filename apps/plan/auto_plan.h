@@ -26,21 +26,28 @@
 namespace ringtail {
 
 // All ranks; the same on all. Cost: some seconds, of which most is spent in steps of train.batch /
-// train.accumulation images. InvalidArgument if hosts have different numbers of ranks.
-// `data`: as for MeasureFacts.
-StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
+// train.accumulation images, or of a half, a quarter and so on if so many do not fit into the memory
+// of a rank. InvalidArgument if hosts have different numbers of ranks.
+// `data`: as for MeasureFacts. `equal_shares`: false if ranks are to take images by their speed, so
+// that they cannot divide layers among them.
+StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data, bool equal_shares,
                            TrainingWorld* world);
 // All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
 StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earlier,
                                    const LoadedConfig& loaded, const TrainingData* data,
-                                   TrainingWorld* world);
+                                   bool equal_shares, TrainingWorld* world);
 
 // "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
 // on all of them it would be 0.15 times"
 std::string InWords(const HostChoice& choice, int hosts);
 
-// `loaded` with the plan's settings, and the plan itself in dist.planned.
-StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan);
+// `loaded` with the plan itself in dist.planned, and with its settings, unless `loaded` follows the plan
+// already: what a user has set since then stays. In a world of another size layers are whole: its ranks
+// may have unequal shares.
+StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan, int world_size);
+
+// "of 8 hosts: 6 hosts, ..."; in a world of another size also who trains.
+std::string Words(const Planned& plan, int world_size);
 
 // The ranks that train in a world of `world_size`: those of the plan, or all if it was made for a
 // world of another size.

@@ -17,12 +17,10 @@ constexpr int64_t kKib = 1024;
 using Settings = std::vector<std::string>;
 
 void AddBatch(const Prediction& choice, const RunConfig& config, Settings* settings) {
-  const int64_t batch = CeilDivide(choice.choice.global_batch, static_cast<int64_t>(choice.ranks));
-  settings->push_back(fmt::format("train.batch={}", RoundUp(batch, choice.parts)));  // equal parts
+  settings->push_back(fmt::format("train.batch={}", BatchOfRank(choice)));
   settings->push_back(fmt::format("train.accumulation={}", choice.parts));
   // The rate was found with the batch that the config states.
-  const BatchScalingConfig& scaling = config.optim().batch_scaling();
-  if (config.optim().has_batch_scaling() && scaling.reference_batch() == 0) {
+  if (config.optim().batch_scaling().reference_batch() == 0) {
     settings->push_back(
         fmt::format("optim.batch_scaling.reference_batch={}", config.train().batch()));
   }
@@ -60,6 +58,11 @@ void AddWhatIsDropped(const Choice& choice, const DistConfig& config, Settings* 
 }
 
 }  // namespace
+
+int64_t BatchOfRank(const Prediction& choice) {
+  const auto ranks = static_cast<int64_t>(choice.ranks);
+  return RoundUp(CeilDivide(choice.choice.global_batch, ranks), choice.parts);  // equal parts
+}
 
 SearchSpace SpaceOf(const RunConfig& config) {
   SearchSpace space = ShownSpace(config.net().name(), config.train().batch());

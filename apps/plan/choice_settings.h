@@ -8,6 +8,7 @@
 #ifndef RINGTAIL_APPS_PLAN_CHOICE_SETTINGS_H_
 #define RINGTAIL_APPS_PLAN_CHOICE_SETTINGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace ringtail {
 // What dist.plan: AUTO chooses from: what has been shown to train as accurately as one host
 // (dist/planner/shown_choices.h), with the batch, the buckets and the algorithm of the config.
 SearchSpace SpaceOf(const RunConfig& config);
+
+// Images of a rank in a step, in equal parts: at least its share of the choice's batch.
+int64_t BatchOfRank(const Prediction& choice);
 
 // Of a run of `config`. A rank computes its images in as many parts as are fastest. The learning
 // rate stays what the config's batch gives.

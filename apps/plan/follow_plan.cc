@@ -24,16 +24,18 @@ StatusOr<std::optional<Planned>> PlanOfRun(const LoadedConfig& loaded,
 
 StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
                                                  const std::optional<ResumeHead>& head,
-                                                 const TrainingData& data, WorldSession* session) {
+                                                 const TrainingData& data, bool equal_shares,
+                                                 WorldSession* session) {
   TrainingWorld* const everyone = session->everyone();
   std::optional<LoadedConfig> planned;
   if (loaded.config.dist().plan() != DistConfig::AUTO || everyone->alone()) return planned;
   StatusOr<std::optional<Planned>> begun = std::optional<Planned>();
   if (everyone->leads()) begun = PlanOfRun(loaded, head);
-  RT_ASSIGN_OR_RETURN(const Planned plan, EarlierOrNewPlan(begun, loaded, &data, everyone));
+  RT_ASSIGN_OR_RETURN(const Planned plan,
+                      EarlierOrNewPlan(begun, loaded, &data, equal_shares, everyone));
   if (plan.rank_size() == 0) return planned;
-  RT_ASSIGN_OR_RETURN(planned, WithPlan(loaded, plan));
-  if (everyone->leads()) Print("plan: {}\n", plan.why());
+  RT_ASSIGN_OR_RETURN(planned, WithPlan(loaded, plan, everyone->size()));
+  if (everyone->leads()) Print("plan: {}\n", Words(plan, everyone->size()));
   const RankGroup group = TrainingRanks(plan, everyone->size());
   const bool divides =
       planned->config.dist().model_parallel().linear() != ModelParallelConfig::WHOLE;

@@ -20,10 +20,11 @@ namespace ringtail {
 
 // All ranks, before training; `head` of rank 0 counts. Returns the config to train with, none if
 // that is `loaded`. From then on only the ranks of the plan train (WorldSession::TrainOnly); rank 0
-// prints it. Errors: those of MakePlan.
+// prints it. `equal_shares`: see MakePlan, as are errors.
 StatusOr<std::optional<LoadedConfig>> FollowPlan(const LoadedConfig& loaded,
                                                  const std::optional<ResumeHead>& head,
-                                                 const TrainingData& data, WorldSession* session);
+                                                 const TrainingData& data, bool equal_shares,
+                                                 WorldSession* session);
 
 }  // namespace ringtail
 

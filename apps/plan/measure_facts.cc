@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/config/config_check.h"
 #include "apps/plan/measure_loading.h"
 #include "apps/plan/measure_scheme.h"
 #include "apps/plan/measure_step.h"
@@ -116,6 +117,15 @@ Status MeasureSchemes(const CompressionConfig& own, const std::vector<std::strin
   return OkStatus();
 }
 
+// Of each batch norm the arena has a running mean and a running variance.
+void AddSynchronizedNorms(const RunConfig& config, const ParameterArena& arena,
+                          PlannerFacts* facts) {
+  if (!config.dist().sync_batch_norm()) return;
+  for (size_t i = 0; i < arena.buffers().size(); i += 2) {
+    facts->add_synchronized_channels(arena.buffers()[i].elements);
+  }
+}
+
 // What this run exchanges is compressed with.
 const CompressionConfig& OwnCompression(const DistConfig& config) {
   return UsesLocalRounds(config) ? config.local().compression() : config.compression();
@@ -135,13 +145,16 @@ double CoresOfThisRank() {
 
 StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                                     const MeasureFactsOptions& options) {
-  RT_ASSIGN_OR_RETURN(const auto model, CreateModel(loaded));
+  RT_ASSIGN_OR_RETURN(const auto model,
+                      CreateModel(loaded, /*allocate=*/true, /*freeze=*/options.frozen));
   model->Initialize(loaded.config.train().seed());
   PlannerFacts facts;
   facts.set_net(loaded.config.net().name());
   facts.set_cores(CoresOfThisRank());
   ParameterArena& arena = model->arena();
   facts.set_buffer_elements(static_cast<int64_t>(arena.buffer_values().size()));
+  facts.set_whole_steps(!MayAccumulate(loaded.config));
+  AddSynchronizedNorms(loaded.config, arena, &facts);
   for (const Parameter& parameter : arena.parameters()) {
     ParameterFacts* const known = facts.add_parameter();
     known->set_name(parameter.spec.name);

@@ -29,6 +29,7 @@ struct MeasureFactsOptions {
   // Whose images steps are made with, to see what loading them costs; null: random ones, at no cost.
   const TrainingData* data = nullptr;
   int ranks_here = 1;  // on this host
+  bool frozen = true;  // what train.freeze names; false: as after train.freeze_epochs
   // Names of kSchemes, beside the config's own; every one of them by default.
   std::vector<std::string> schemes = AllSchemes();
   // Creates a net for batches of `batch` images by calling `create`; ranks that measure together have

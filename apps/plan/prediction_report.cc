@@ -93,11 +93,13 @@ std::vector<PredictedTerm> PredictionReport::Terms() const {
   const PredictedSeconds& s = prediction_->seconds;
   const double predicted = kMsPerSecond / prediction_->choice.period;
   const double measured = 1 / static_cast<double>(sums_.steps);
+  // What layers wait for is measured within them.
+  const double within = (s.activations + s.batch_norm) / 2;
   const double rest = sums_.whole - sums_.data - sums_.forward - sums_.backward - sums_.exchange;
   return {
       {"data", s.data_wait * predicted, sums_.data * measured},
-      {"forward", s.forward * predicted, sums_.forward * measured},
-      {"backward", (s.backward + s.contention) * predicted, sums_.backward * measured},
+      {"forward", (s.forward + within) * predicted, sums_.forward * measured},
+      {"backward", (s.backward + s.contention + within) * predicted, sums_.backward * measured},
       {"exposed exchange", (s.waiting + s.wire + s.coding) * predicted, sums_.exchange * measured},
       {"update", (s.update + s.merge + s.roll_call) * predicted, rest * measured},
       {"step", s.sum() * predicted, sums_.whole * measured}};

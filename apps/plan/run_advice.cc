@@ -58,16 +58,32 @@ std::string WithBest(const std::string& advice, const Prediction& best, std::str
 }
 
 // What a plan for the batch of this run would choose from.
-SearchSpace SpaceOf(const RunConfig& config, int64_t global_batch) {
-  SearchSpace space = SpaceOf(config);
-  space.global_batches = {global_batch};
+SearchSpace SpaceOf(const Generation& generation) {
+  SearchSpace space = SpaceOf(generation.config());
+  space.divided = space.divided && !generation.run->options.batch.by_speed;
+  space.global_batches = {generation.division.own.global_batch};
   return space;
 }
 
+// What AUTO wants to choose itself, in a run that goes another way.
+std::string WithoutOtherWays(const DistConfig& dist) {
+  std::string flags;
+  if (UsesLocalRounds(dist)) flags += " --set dist.local={}";
+  if (CompressesAnything(dist.compression())) flags += " --set dist.compression={}";
+  if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
+    flags += " --set dist.model_parallel={}";
+  }
+  return flags;
+}
+
 // With it train.batch is that of all ranks.
-std::string PlanFlags(const RunConfig& config, int64_t global_batch) {
-  if (config.train().batch() == global_batch) return "--plan auto";
-  return fmt::format("--plan auto --set train.batch={}", global_batch);
+std::string PlanFlags(const Generation& generation) {
+  const RunConfig& config = generation.config();
+  const int64_t batch = generation.division.own.global_batch;
+  std::string flags = "--plan auto";
+  if (config.train().batch() != batch) flags += fmt::format(" --set train.batch={}", batch);
+  flags += WithoutOtherWays(config.dist());
+  return generation.run->options.batch.local > 0 ? flags + ", without --local-batch" : flags;
 }
 
 StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& network,
@@ -86,8 +102,8 @@ Choice WithRounds(Choice choice, int local_steps) {
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
-                                              const ServerPrediction& now,
-                                              const SearchSpace& space) {
+                                              const ServerPrediction& now, const SearchSpace& space,
+                                              const std::string& plan_flags) {
   RT_ASSIGN_OR_RETURN(const HostChoice choice, BestOf(facts, network, space));
   std::string advice = Describe(now);
   const double one_host = choice.one_host.images_per_s();
@@ -97,10 +113,9 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
   } else if (choice.best.images_per_s() < kWorthSaying * now.images_per_s) {
     return std::optional<std::string>();
   }
-  return std::optional(
-      WithBest(advice, choice.best,
-               "--set dist.asynchronous.rule=NONE --plan auto, unless some hosts are "
-               "much slower than others"));
+  return std::optional(WithBest(advice, choice.best,
+                                "--set dist.asynchronous.rule=NONE " + plan_flags +
+                                    ", unless some hosts are much slower than others"));
 }
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
@@ -144,13 +159,15 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                     .fractions = 1,
                                     .data = generation.run->options.data,
                                     .ranks_here = RanksHere(*generation.world),
+                                    .frozen = generation.run->frozen,
                                     .schemes = decided ? std::vector<std::string>()
                                                        : ShownSchemes(config.net().name())}));
   if (UsesServers(config.dist().asynchronous())) {
     ServerChoice choice =
         ServerChoiceOf(config.dist().asynchronous(), network.hosts * network.ranks_per_host, batch);
     choice.scheme = SchemeOf(config.dist(), facts);
-    return AdviseOn(facts, network, PredictServers(facts, network, choice), SpaceOf(config));
+    return AdviseOn(facts, network, PredictServers(facts, network, choice), SpaceOf(config),
+                    "--plan auto" + WithoutOtherWays(config.dist()));
   }
   const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
   if (predict != nullptr) {
@@ -162,8 +179,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     };
   }
   if (decided) return std::optional<std::string>();
-  return AdviseOn(facts, network, current, SpaceOf(config, current.global_batch),
-                  PlanFlags(config, current.global_batch));
+  return AdviseOn(facts, network, current, SpaceOf(generation), PlanFlags(generation));
 }
 
 }  // namespace ringtail

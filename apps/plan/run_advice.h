@@ -51,7 +51,8 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
                                               const ServerPrediction& current,
-                                              const SearchSpace& space);
+                                              const SearchSpace& space,
+                                              const std::string& plan_flags);
 
 }  // namespace ringtail
 

@@ -18,7 +18,7 @@ StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world) {
     if (on_this == on_first) continue;
     return InvalidArgument(fmt::format(
         "hosts with different numbers of ranks cannot be planned for: {} and {} (the host of {}); "
-        "give each as many, or set dist.plan to CONFIG",
+        "give each as many, or train without --plan auto",
         on_first, on_this, world.Describe(topology.RanksOf(host).front())));
   }
   const auto ranks_per_host = static_cast<int>(on_first);

@@ -173,6 +173,7 @@ MODES = {
     'rounds8': Cell(ranks=8, batch=32, steps='8', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
     'rounds4-64': Cell(ranks=8, batch=64, steps='4', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
     'rounds8-64': Cell(ranks=8, batch=64, steps='8', overlapped=True, coding='linear8', rate_batch='ALL_RANKS'),
+    'rounds16_of_2': Cell(ranks=2, batch=32, steps='16', outer='1:0.3', coding='top_k_1_all'),  # the fewest bytes
     'rounds4-own': Cell(ranks=8, batch=32, steps='4', overlapped=True, coding='linear8', rate_batch='OWN'),
     'rounds8-own': Cell(ranks=8, batch=32, steps='8', overlapped=True, coding='linear8', rate_batch='OWN'),
 }

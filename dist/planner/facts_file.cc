@@ -12,7 +12,10 @@
 namespace ringtail {
 namespace {
 
-constexpr double kMostSeconds = 1e6, kMostCores = 4096, kMostElements = int64_t{1} << 31;
+constexpr double kMostSeconds = 1e6, kFewestCores = 1e-3, kMostCores = 4096;
+// Codecs are asked what they send, and some of them have memory for it: 2 GiB of a parameter.
+constexpr double kMostElements = int64_t{1} << 31, kMostOfParameter = int64_t{1} << 29;
+constexpr double kMostChannels = 1 << 20;
 constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3,
                  kMostCpuPerMessage = 1, kMostDeviation = 10, kMostWakeDelay = 10;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
@@ -39,15 +42,20 @@ Status CheckTimes(const FieldCheck& check, std::string_view field,
   return OkStatus();
 }
 
-Status CheckParameter(const FieldCheck& check, const ParameterFacts& parameter) {
+// Adds its elements.
+Status CheckParameter(const FieldCheck& check, const ParameterFacts& parameter, double* all) {
   if (parameter.dimension().empty()) return check.Error("dimension", "dimension is missing");
   double elements = 1;
   for (const int64_t dimension : parameter.dimension()) {
     RT_RETURN_IF_ERROR(
-        check.Between("dimension", static_cast<double>(dimension), 1, kMostElements));
+        check.Between("dimension", static_cast<double>(dimension), 1, kMostOfParameter));
     elements *= static_cast<double>(dimension);
   }
-  if (elements > kMostElements) return check.Error("dimension", "dimension: over 2^31 elements");
+  *all += elements;
+  if (elements > kMostOfParameter) return check.Error("dimension", "dimension: over 2^29 elements");
+  if (*all > kMostElements) {
+    return check.Error("dimension", "dimension: over 2^31 elements of all parameters so far");
+  }
   const bool is_weight = parameter.kind() != ParameterFacts::VECTOR;
   if (is_weight && parameter.dimension_size() < 2) {
     return check.Error("dimension", "dimension: a weight has at least two");
@@ -82,7 +90,8 @@ Status CheckCluster(const FieldCheck& check, const ClusterFacts& cluster) {
   RT_RETURN_IF_ERROR(
       check.Between("ranks_per_host", cluster.ranks_per_host(), 1, kMostRanksPerHost));
   if (cluster.has_cores_per_host()) {
-    RT_RETURN_IF_ERROR(check.PositiveUpTo("cores_per_host", cluster.cores_per_host(), kMostCores));
+    RT_RETURN_IF_ERROR(
+        check.Between("cores_per_host", cluster.cores_per_host(), kFewestCores, kMostCores));
   }
   RT_RETURN_IF_ERROR(CheckLink(check.Within("within_host"), cluster.within_host()));
   RT_RETURN_IF_ERROR(CheckLink(check.Within("between_hosts"), cluster.between_hosts()));
@@ -93,7 +102,7 @@ Status CheckCluster(const FieldCheck& check, const ClusterFacts& cluster) {
 }
 
 Status CheckMachine(const FieldCheck& check, const PlannerFacts& facts) {
-  RT_RETURN_IF_ERROR(check.PositiveUpTo("cores", facts.cores(), kMostCores));
+  RT_RETURN_IF_ERROR(check.Between("cores", facts.cores(), kFewestCores, kMostCores));
   RT_RETURN_IF_ERROR(check.Between("update_s", facts.update_s(), 0, kMostSeconds));
   RT_RETURN_IF_ERROR(check.Between("norm_s", facts.norm_s(), 0, facts.update_s()));
   RT_RETURN_IF_ERROR(check.Between("average_s", facts.average_s(), 0, facts.update_s()));
@@ -127,6 +136,16 @@ Status CheckPreparation(const FieldCheck& check, const PlannerFacts& facts) {
       fmt::format("prepare_s adds up to {}; update_s and preparing_s only to {}", sum, update));
 }
 
+Status CheckNorms(const FieldCheck& check, const PlannerFacts& facts) {
+  RT_RETURN_IF_ERROR(CheckLength(check, "synchronized_channels", facts.synchronized_channels_size(),
+                                 0, kMostParameters));
+  for (const int64_t channels : facts.synchronized_channels()) {
+    RT_RETURN_IF_ERROR(
+        check.Between("synchronized_channels", static_cast<double>(channels), 1, kMostChannels));
+  }
+  return OkStatus();
+}
+
 Status CheckScheme(const FieldCheck& check, const SchemeFacts& scheme, int parameters,
                    std::set<std::string>* names) {
   if (scheme.name().empty() || !names->insert(scheme.name()).second) {
@@ -147,11 +166,13 @@ Status CheckFacts(const PlannerFacts& facts, const ConfigSource* source) {
   RT_RETURN_IF_ERROR(CheckStrings(facts, source, ""));
   const FieldCheck check(source, "");
   RT_RETURN_IF_ERROR(CheckMachine(check, facts));
-  RT_RETURN_IF_ERROR(CheckPreparation(check, facts));
+  double elements = 0;
   for (int i = 0; i < facts.parameter_size(); ++i) {
     const FieldCheck within = check.Within(fmt::format("parameter[{}]", i));
-    RT_RETURN_IF_ERROR(CheckParameter(within, facts.parameter(i)));
+    RT_RETURN_IF_ERROR(CheckParameter(within, facts.parameter(i), &elements));
   }
+  RT_RETURN_IF_ERROR(CheckNorms(check, facts));
+  RT_RETURN_IF_ERROR(CheckPreparation(check, facts));
   int64_t batch = 0;
   for (int i = 0; i < facts.step_size(); ++i) {
     const FieldCheck within = check.Within(fmt::format("step[{}]", i));

@@ -19,7 +19,7 @@ struct Part {
 };
 
 // In the order of a step.
-std::array<Part, 11> PartsOf(const PredictedSeconds& s) {
+std::array<Part, 12> PartsOf(const PredictedSeconds& s) {
   return {Part{"data", "it waits for images", s.data_wait},
           {"forward", "it computes: forward is the longest part", s.forward},
           {"backward", "it computes: backward is the longest part", s.backward},
@@ -28,6 +28,7 @@ std::array<Part, 11> PartsOf(const PredictedSeconds& s) {
           {"coding", "it encodes and decodes gradients", s.coding},
           {"wire", "it waits for the wire", s.wire},
           {"activations", "it waits for activations of layers that are divided", s.activations},
+          {"batch norm", "it waits for batch norm's sums over all ranks", s.batch_norm},
           {"update", "it updates weights, which more hosts do not divide", s.update},
           {"merge", "it merges the ranks' weights", s.merge},
           {"roll call", "it waits for the roll call", s.roll_call}};

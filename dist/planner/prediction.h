@@ -1,6 +1,6 @@
 // Prediction: how long a choice takes, and why.
 //
-//   data | forward | activations | backward ..contention.. | waiting | coding | wire | ...
+//   data | forward | activations, batch norm | backward ..contention.. | waiting | coding | wire | ...
 //                                                                      `-- exposed: nothing hides it
 //   ... | update | merge | roll call
 //
@@ -25,12 +25,13 @@ struct PredictedSeconds {
   double coding = 0;       // encoding and decoding, as far as exposed
   double wire = 0;         // collectives of gradients, as far as exposed
   double activations = 0;  // on their way between ranks that divide layers
+  double batch_norm = 0;   // sums over the images of all ranks (dist.sync_batch_norm)
   double merge = 0;        // taking and merging what the ranks of a round have changed
   double roll_call = 0;    // of a step: what its update does not hide
 
   double sum() const {
     return data_wait + forward + backward + update + contention + waiting + coding + wire +
-           activations + merge + roll_call;
+           activations + batch_norm + merge + roll_call;
   }
 };
 

@@ -137,7 +137,9 @@ StatusOr<SearchResult> Search(StepSimulator* simulator, const SearchSpace& space
   if (batch < ranks_per_host) {
     return InvalidArgument("the batch is smaller than the ranks of a host");
   }
-  RT_ASSIGN_OR_RETURN(result.one_host, simulator->Simulate({.global_batch = batch}));
+  RT_ASSIGN_OR_RETURN(result.one_host, simulator->Simulate({.global_batch = batch,
+                                                            .algorithm = space.algorithms.front(),
+                                                            .buckets = space.buckets.front()}));
   result.simulated = 1;
   candidates.Add(result.one_host);
   for (const Choice& choice : ChoicesOf(space, ranks_per_host)) {

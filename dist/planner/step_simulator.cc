@@ -32,6 +32,8 @@ StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& netw
       timetable_(facts, network.cores_per_rank()),
       parameters_(ParametersOf(facts)),
       buffer_elements_(facts.buffer_elements()),
+      synchronized_channels_(facts.synchronized_channels().begin(),
+                             facts.synchronized_channels().end()),
       busy_delay_(options.shares_cores ? facts.wake_delay_s() : 0),
       shares_cores_(options.shares_cores) {
   schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
@@ -248,6 +250,21 @@ void StepSimulator::AddDivided(const DividedLayers& divided, Prediction* predict
   prediction->seconds.update *= 1 - divided.share + divided.share / prediction->ranks;
 }
 
+// Forward waits for the sums of values and squares over all ranks, backward for as many others, and
+// both for their count: doubles (layers/batch_norm.h). Every part has its own.
+void StepSimulator::AddSynchronizedNorms(CollectivePrices* prices, Prediction* prediction) const {
+  double seconds = 0, sent = 0;
+  for (const int64_t channels : synchronized_channels_) {
+    const CollectivePrice& price = prices->Allreduce(2 * (2 * channels + 1));
+    seconds += 2 * price.seconds;
+    sent += 2 * static_cast<double>(price.sent_bytes);
+  }
+  const double times = prediction->choice.period * static_cast<double>(prediction->parts);
+  prediction->seconds.batch_norm = seconds * times;
+  prediction->communication += seconds * times;
+  prediction->sent_bytes += sent * times;
+}
+
 StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   RT_RETURN_IF_ERROR(Check(choice));
   std::optional<Prediction> fastest;
@@ -279,6 +296,7 @@ StatusOr<Prediction> StepSimulator::SimulateParts(const Choice& choice, int64_t 
   prediction.sent_bytes = jobs->sent_bytes;
   prediction.communication = jobs->seconds();
   AddDivided(DividedOf(choice, prices), &prediction);
+  AddSynchronizedNorms(prices, &prediction);
   CommunicationJob statistics = Statistics(choice, prices, &prediction.sent_bytes);
   prediction.communication += statistics.seconds();
   if (choice.has_rounds()) {

@@ -74,6 +74,7 @@ class StepSimulator {
   // Of a choice that is not divided: nothing.
   DividedLayers DividedOf(const Choice& choice, CollectivePrices* prices) const;
   static void AddDivided(const DividedLayers& divided, Prediction* prediction);
+  void AddSynchronizedNorms(CollectivePrices* prices, Prediction* prediction) const;
   ExchangeJobs JobsOfKept(const DividedLayers& divided, const Choice& choice,
                           CollectivePrices* prices) const;
   ExchangeWorld WorldOf(const Choice& choice) const;
@@ -92,6 +93,7 @@ class StepSimulator {
   const StepTimetable timetable_;
   const std::vector<Parameter> parameters_;
   const int64_t buffer_elements_;
+  const std::vector<int64_t> synchronized_channels_;
   const double busy_delay_;  // of a message, while ranks compute
   const bool shares_cores_;
   std::map<std::string, PlannedScheme, std::less<>> schemes_;

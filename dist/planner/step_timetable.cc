@@ -69,6 +69,7 @@ StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   decode_ = facts.decode_cpu_s() / cores;
   epochs_ = facts.epochs();
   shards_ = facts.shards();
+  whole_ = facts.whole_steps();
   fewest_in_part_ =
       std::max(facts.step(0).batch(), facts.buffer_elements() > 0 ? kFewestForStatistics : 1);
   cached_share_ = facts.cached_share();
@@ -84,6 +85,7 @@ std::vector<int64_t> StepTimetable::EqualParts(int64_t batch) const {
   RT_CHECK(batch > 0, "a step has images");
   const auto largest = static_cast<int64_t>(measured_.back().batch);
   std::vector<int64_t> numbers = {CeilDivide(batch, largest)};
+  if (whole_) return numbers;
   for (int64_t parts = numbers.front() + 1; parts * fewest_in_part_ <= batch; ++parts) {
     if (batch % parts == 0) numbers.push_back(parts);
   }

@@ -40,7 +40,7 @@ class StepTimetable {
 
   // In how many equal parts a rank may compute `batch` images, ascending: at least so many that each is
   // no larger than what was measured, and no more than have as many images as the smallest that was
-  // measured, with batch norm at least 16.
+  // measured, with batch norm at least 16. Of facts with whole_steps: the fewest.
   std::vector<int64_t> EqualParts(int64_t batch) const;
   // With which of them it computes fastest. What fits into the caches decides.
   int64_t PartsOf(int64_t batch) const;
@@ -70,6 +70,7 @@ class StepTimetable {
   double epochs_ = 1, cached_share_ = 0;
   int64_t shards_ = 1;          // of the images
   int64_t fewest_in_part_ = 1;  // images
+  bool whole_ = false;
 };
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.

@@ -29,7 +29,7 @@ TEST(WithPlanTest, TheConfigOfTheRunHoldsSettingsAndPlan) {
   plan.set_world(3);
   for (const char* set : {"train.batch=3", "dist.local.period=4"}) plan.add_set(set);
   const LoadedConfig loaded = TinyConfig({"dist.plan=AUTO"});
-  const auto planned = WithPlan(loaded, plan);
+  const auto planned = WithPlan(loaded, plan, /*world_size=*/3);
   ASSERT_TRUE(planned.ok()) << planned.status().message();
   EXPECT_EQ(planned->config.train().batch(), 3);
   EXPECT_EQ(planned->config.dist().local().period(), 4);
@@ -37,6 +37,41 @@ TEST(WithPlanTest, TheConfigOfTheRunHoldsSettingsAndPlan) {
   // As a checkpoint's config is read.
   const auto again = ParseRunConfig(PrintTextConfig(planned->config), "checkpoint", {});
   EXPECT_TRUE(again.ok()) << again.status().message();
+}
+
+Planned PlanOfTwo(const std::vector<std::string>& settings) {
+  Planned plan;
+  for (const int rank : {0, 1}) plan.add_rank(rank);
+  plan.set_world(2);
+  plan.set_why("2 hosts, dense");
+  for (const std::string& setting : settings) plan.add_set(setting);
+  return plan;
+}
+
+TEST(WithPlanTest, WhatIsSetWhenARunContinuesStays) {
+  const Planned plan = PlanOfTwo({"train.batch=8", "train.accumulation=1"});
+  const auto begun = WithPlan(TinyConfig({"dist.plan=AUTO"}), plan, 2);
+  ASSERT_TRUE(begun.ok()) << begun.status().message();
+  const auto resumed = ParseRunConfig(PrintTextConfig(begun->config), "checkpoint",
+                                      std::vector<std::string>{"train.accumulation=2"});
+  ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+  const auto continued = WithPlan(*resumed, plan, 2);
+  ASSERT_TRUE(continued.ok()) << continued.status().message();
+  EXPECT_EQ(continued->config.train().batch(), 8);
+  EXPECT_EQ(continued->config.train().accumulation(), 2);
+}
+
+// Seven ranks cannot have equal shares of a batch that eight divided.
+TEST(WithPlanTest, LayersAreWholeInAnotherWorld) {
+  const Planned plan = PlanOfTwo({"dist.model_parallel.linear=AUTO"});
+  const LoadedConfig loaded = TinyConfig({"dist.plan=AUTO"});
+  const auto linear = [&](int world_size) {
+    return WithPlan(loaded, plan, world_size)->config.dist().model_parallel().linear();
+  };
+  EXPECT_EQ(linear(2), ModelParallelConfig::AUTO);
+  EXPECT_EQ(linear(3), ModelParallelConfig::WHOLE);
+  EXPECT_EQ(Words(plan, 2), "2 hosts, dense");
+  EXPECT_EQ(Words(plan, 3), "made for 2 ranks, all of now 3 train: 2 hosts, dense");
 }
 
 TEST(TrainingRanksTest, AllOfAWorldThatWasNotPlannedFor) {
@@ -93,7 +128,7 @@ std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) 
                                  .topology = Topology::Blocks(ranks, 1),
                                  .network = {.within_host = link, .between_hosts = link}},
                                 loaded.config.dist());
-      plans[rank] = MakePlan(loaded, /*data=*/nullptr, world->get());
+      plans[rank] = MakePlan(loaded, /*data=*/nullptr, /*equal_shares=*/true, world->get());
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -12,6 +12,7 @@
 #include "dist/config_check.h"
 #include "dist/planner/facts_file.h"
 #include "dist/planner/step_simulator.h"
+#include "optim/batch_scaling.h"
 
 namespace ringtail {
 namespace {
@@ -45,6 +46,21 @@ TEST(SettingsOfTest, StepsOfAllRanks) {
   EXPECT_THAT(SettingsOf(dense, Facts(), Config()),
               ElementsAre("train.batch=128", "train.accumulation=2",
                           "optim.batch_scaling.reference_batch=256"));
+}
+
+// A config without batch_scaling states its rate for its batch just as well.
+TEST(SettingsOfTest, TheRateIsForTheBatchOfTheConfig) {
+  RunConfig config = Config();
+  config.mutable_optim()->clear_batch_scaling();
+  const std::vector<std::string> settings =
+      SettingsOf(Planned({.hosts = 4, .global_batch = 256}), Facts(), config);
+  EXPECT_THAT(settings, testing::Contains("optim.batch_scaling.reference_batch=256"));
+  for (const std::string& setting : settings) {
+    ASSERT_TRUE(ApplyOverride(setting, &config, nullptr).ok()) << setting;
+  }
+  const ScaledOptim scaled =
+      ScaleToBatch(config.optim(), {.rank = 64, .global = 256, .steps_per_epoch = 1000});
+  EXPECT_THAT(scaled.warnings, testing::IsEmpty());
 }
 
 // 258 images for two hosts are 129 each, in three parts of at most 64; for three 86, in two.

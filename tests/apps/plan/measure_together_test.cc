@@ -69,13 +69,14 @@ TEST(MeanFactsTest, FactsOfDifferentNetworksHaveNone) {
   }
 }
 
-// One answer for all, about the links between them.
+// One answer for all, about the links between them, also where the algorithm is given.
 TEST(MeasureClusterTest, RanksOfAJobMeasureTogether) {
   const TempDir folder;
   std::ofstream(folder.File("tiny.textproto")) << TinyConfigText();
-  const ProcessResult job = RunProcess(
-      Launch(2, DogsVsCats({"plan", "--measure", "--threads", "1", "--config",
-                            folder.File("tiny.textproto"), "--save", folder.File("facts")})));
+  const ProcessResult job =
+      RunProcess(Launch(2, DogsVsCats({"plan", "--measure", "--threads", "1", "--config",
+                                       folder.File("tiny.textproto"), "--save",
+                                       folder.File("facts"), "--set", "dist.algorithm=ring"})));
   ASSERT_EQ(job.exit_code, 0) << job.err;
   EXPECT_THAT(job.out, HasSubstr("1 host of 2 cores, 2 ranks a host"));
   EXPECT_EQ(job.out.find("recommended"), job.out.rfind("recommended")) << job.out;

@@ -91,7 +91,7 @@ ServerPrediction EightServers(const NetworkFacts& network) {
 // Eight workers push and pull 8 MB each over 5 MB/s, in 1.6 s both ways of a link together.
 TEST(RunAdvice, ServersThatAreSlowerThanOneHostAreNamed) {
   const NetworkFacts network = Network(5e6);
-  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space());
+  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, HasSubstr("8 workers, servers on 8 of them: predicted"));
@@ -102,7 +102,7 @@ TEST(RunAdvice, ServersThatAreSlowerThanOneHostAreNamed) {
 
 TEST(RunAdvice, NothingIfServersAreAsFastAsAnything) {
   const NetworkFacts network = Network(1e9);
-  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space());
+  const auto advice = AdviseOn(Facts(), network, EightServers(network), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   EXPECT_EQ(*advice, std::nullopt);
 }

@@ -49,6 +49,10 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
   const std::vector<Hostile> hostile = {
       {"cores", [](auto* f) { f->set_cores(0); }},
       {"cores", [&](auto* f) { f->set_cores(kNan); }},
+      {"cores", [](auto* f) { f->set_cores(1e-320); }},
+      {"cores_per_host", [](auto* f) { f->mutable_cluster()->set_cores_per_host(1e-320); }},
+      {"synchronized_channels", [](auto* f) { f->add_synchronized_channels(0); }},
+      {"synchronized_channels", [](auto* f) { f->add_synchronized_channels(1 << 21); }},
       {"prepare_s", [](auto* f) { f->add_prepare_s(0); }},
       {"prepare_s[0]",
        [](auto* f) {
@@ -85,6 +89,21 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
        [](auto* f) {
          f->mutable_parameter(0)->clear_dimension();
          for (int i = 0; i < 9; ++i) f->mutable_parameter(0)->add_dimension(1 << 30);
+       }},
+      {"over 2^29 elements",
+       [](auto* f) {
+         f->mutable_parameter(0)->clear_dimension();
+         for (const int64_t side : {32768, 65536}) f->mutable_parameter(0)->add_dimension(side);
+       }},
+      {"of all parameters",
+       [](auto* f) {
+         for (int i = 0; i < 5; ++i) {
+           *f->add_parameter() = f->parameter(0);
+           ParameterFacts* const last = f->mutable_parameter(f->parameter_size() - 1);
+           last->clear_dimension();
+           last->add_dimension(1 << 29);
+           last->set_kind(ParameterFacts::VECTOR);
+         }
        }},
       {"a weight has at least two",
        [](auto* f) {

@@ -1,4 +1,5 @@
 // Terms of a step that are counted once, or for each part or round.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "dist/planner/step_simulator.h"
@@ -52,6 +53,27 @@ TEST(StepTermsTest, PartsThatComputeFasterHideLessOfTheExchange) {
   NetworkFacts slow{.hosts = 2, .cores_per_host = 1};
   slow.links.between_hosts.latency_s = 100;
   EXPECT_EQ(StepSimulator(facts, slow).Simulate(rounds)->parts, 2);
+}
+
+// Two norms, of two parts, whose sums cross a wire of 1 s and back in forward and in backward.
+TEST(StepTermsTest, BatchNormWaitsForTheSumsOfAllRanks) {
+  PlannerFacts facts = FactsOfOneParameter(/*update_s=*/1);
+  facts.set_whole_steps(true);
+  NetworkFacts network{.hosts = 2, .cores_per_host = 1};
+  network.links.between_hosts.latency_s = 1;
+  const auto simulate = [&] {
+    return StepSimulator(facts, network).Simulate({.hosts = 2, .global_batch = 4}).value();
+  };
+  const Prediction own = simulate();
+  EXPECT_EQ(own.seconds.batch_norm, 0);
+  for (const int64_t channels : {8, 16}) facts.add_synchronized_channels(channels);
+  const Prediction synchronized = simulate();
+  ASSERT_EQ(synchronized.parts, 2);
+  EXPECT_NEAR(synchronized.seconds.batch_norm, 2 * 2 * 2 * 1, 1e-6);
+  EXPECT_NEAR(synchronized.seconds.sum(), own.seconds.sum() + 8, 1e-6);
+  EXPECT_GT(synchronized.sent_bytes, own.sent_bytes + 8 * 2 * 8 * 8);  // doubles
+  EXPECT_THAT(CriticalPath(synchronized), testing::HasSubstr("batch norm 8000.0"));
+  EXPECT_EQ(StepSimulator(facts, network).Simulate({.global_batch = 4})->seconds.batch_norm, 0);
 }
 
 // Two ranks that gather: each sets the sum to zero once, and adds two payloads.

@@ -1,5 +1,6 @@
 #include "dist/planner/step_timetable.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -48,6 +49,16 @@ TEST(StepTimetableTest, BelowTheSmallestTheLineGoesOn) {
   const ComputeTimes times = table.TimesAt(5, 1);
   EXPECT_DOUBLE_EQ(times.forward + times.backward, 2);
   EXPECT_DOUBLE_EQ(times.ready[1], times.backward);
+}
+
+// 60 images: at least two parts of 30; whole steps take no more than that.
+TEST(StepTimetableTest, WholeStepsHaveNoMorePartsThanTheyMust) {
+  PlannerFacts facts = TwoBatches();
+  EXPECT_THAT(StepTimetable(facts, 2).EqualParts(60), testing::ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_THAT(StepTimetable(facts, 2).EqualParts(30), testing::ElementsAre(1, 2, 3));
+  facts.set_whole_steps(true);
+  EXPECT_THAT(StepTimetable(facts, 2).EqualParts(60), testing::ElementsAre(2));
+  EXPECT_THAT(StepTimetable(facts, 2).EqualParts(30), testing::ElementsAre(1));
 }
 
 // What can be prepared is divided by the cores, as the update that it belongs to.

@@ -1,0 +1,56 @@
+// What of a network and its config the facts hold.
+#include "apps/plan/measure_facts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/apps/tiny_run.h"
+
+namespace ringtail {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PlannerFacts FactsOf(const std::vector<std::string>& overrides, bool frozen = true) {
+  const auto facts = MeasureFacts(TinyConfig(overrides), {.largest_batch = 2,
+                                                          .image_size = 16,
+                                                          .steps = 1,
+                                                          .fractions = 1,
+                                                          .frozen = frozen,
+                                                          .schemes = {}});
+  EXPECT_TRUE(facts.ok()) << facts.status().message();
+  return facts.ok() ? *facts : PlannerFacts();
+}
+
+std::vector<std::string> NamesOf(const PlannerFacts& facts) {
+  std::vector<std::string> names;
+  for (const ParameterFacts& parameter : facts.parameter()) names.push_back(parameter.name());
+  return names;
+}
+
+TEST(MeasureFactsTest, WhatIsFrozenCountsIfItThaws) {
+  const std::vector<std::string> overrides = {"train.freeze=\"all-but-head\"",
+                                              "train.freeze_epochs=1"};
+  EXPECT_THAT(NamesOf(FactsOf(overrides)), ElementsAre("fc.weight", "fc.bias"));
+  EXPECT_THAT(NamesOf(FactsOf(overrides, /*frozen=*/false)),
+              testing::AllOf(testing::Contains("conv1.weight"), testing::Contains("fc.bias")));
+}
+
+// With accumulation sides must be multiples of 4.
+TEST(MeasureFactsTest, StepsAreWholeWherePartsAreNotAllowed) {
+  EXPECT_FALSE(FactsOf({}).whole_steps());
+  EXPECT_TRUE(FactsOf({"train.phase[0].image_size=26"}).whole_steps());
+  EXPECT_TRUE(FactsOf({"data.image_size=18"}).whole_steps());
+}
+
+TEST(MeasureFactsTest, NormsWhoseSumsAreOfAllRanks) {
+  EXPECT_THAT(FactsOf({}).synchronized_channels(), IsEmpty());
+  EXPECT_THAT(FactsOf({"dist.sync_batch_norm=true"}).synchronized_channels(), ElementsAre(8));
+}
+
+}  // namespace
+}  // namespace ringtail
