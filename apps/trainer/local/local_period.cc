@@ -32,13 +32,17 @@ double Median(const std::vector<LocalPeriod::Reading>& readings, const Field& fi
 LocalPeriod::LocalPeriod(const LocalConfig& config, const OptimConfig& optim,
                          const TrainingPlan* plan)
     : config_(config), optim_(optim), plan_(plan), first_step_(FirstLocalStep(config, *plan)) {
-  progress_.measured = kFirstAuto;
+  progress_.measured = std::min(kFirstAuto, MostMeasured());
+}
+
+int64_t LocalPeriod::MostMeasured() const {
+  return config_.period() > 0 ? config_.period() : kMostAuto;
 }
 
 int64_t LocalPeriod::StepsFrom(int64_t begin) const {
   int64_t steps = config_.period();
   if (config_.period_rule() == LocalConfig::AUTO) {
-    steps = progress_.measured;
+    steps = std::min(progress_.measured, MostMeasured());  // of a resumed run `period` may be less
   } else if (config_.period_rule() == LocalConfig::QUADRATIC) {
     const auto rate = [&](int64_t step) {
       return GrownRate(optim_, plan_->growth_run(), plan_->BatchesBefore(step),
@@ -96,9 +100,9 @@ void LocalPeriod::Measure(int64_t begin, const Reading& reading) {
   const double exchange = Median(readings_, &Reading::exchange_seconds);
   const double step = std::max(Median(readings_, &Reading::step_seconds), 1e-9);
   const double hidden = config_.overlap() ? 1 : (1 - kExchangeShare) / kExchangeShare;
-  const int64_t most = config_.period() > 0 ? config_.period() : kMostAuto;
   progress_.measured = std::clamp<int64_t>(
-      static_cast<int64_t>(std::ceil(std::min(hidden * exchange / step, kMostSteps))), 1, most);
+      static_cast<int64_t>(std::ceil(std::min(hidden * exchange / step, kMostSteps))), 1,
+      MostMeasured());
 }
 
 }  // namespace ringtail

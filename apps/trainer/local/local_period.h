@@ -56,6 +56,7 @@ class LocalPeriod {
   void Restore(const PeriodProgress& progress) { progress_ = progress; }
 
  private:
+  int64_t MostMeasured() const;  // steps of a round, by AUTO
   int64_t StepsFrom(int64_t begin) const;
   bool IsCut(int64_t begin, int64_t step) const;
   void Watch(int64_t begin, double cosine);

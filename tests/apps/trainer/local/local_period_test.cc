@@ -107,6 +107,14 @@ TEST(LocalPeriod, AutoStaysBelowThePeriodThatIsAskedFor) {
   EXPECT_EQ(period.RoundEnd(0), 5);
 }
 
+TEST(LocalPeriod, AutoBeginsBelowThePeriodThatIsAskedFor) {
+  const PlannedRun run({"dist.local.period_rule=AUTO", "dist.local.period=2"});
+  LocalPeriod period = run.Period();
+  EXPECT_EQ(period.RoundEnd(0), 2);
+  period.Restore({.measured = 4});
+  EXPECT_EQ(period.RoundEnd(0), 2) << "a run that began with a longer one";
+}
+
 TEST(LocalPeriod, RanksThatDriftApartExchangeMoreOften) {
   const PlannedRun run({"dist.local.period=4"});
   LocalPeriod period = run.Period();
