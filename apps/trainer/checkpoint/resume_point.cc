@@ -32,7 +32,7 @@ constexpr char kThreadsKey[] = "compute_threads";
 constexpr char kIsaKey[] = "instruction_set";
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
-constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,0,3,0.5,0.1"
+constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,0,3,0.5,0.1,64"
 constexpr char kServersKey[] = "servers";             // ServerProgress
 constexpr char kServerRuleKey[] = "server_rule";      // RuleScalars
 constexpr char kLastAccuracyKey[] = "last_accuracy";  // not in older checkpoints
@@ -123,6 +123,8 @@ StatusOr<RankBatches> ParseDivision(const Metadata& metadata) {
                   TextOf(metadata, kBatchesKey), division.global_batch));
 }
 
+constexpr size_t kOldLocalFields = 7;  // in older checkpoints, without the last one
+
 // Visits every field, for both directions.
 template <typename Local, typename Visit>
 void ForEachLocalField(Local* local, const Visit& visit) {
@@ -133,6 +135,7 @@ void ForEachLocalField(Local* local, const Visit& visit) {
   visit(&local->period.watched);
   visit(&local->period.cosines);
   visit(&local->period.squares);
+  visit(&local->period.measured_size);
 }
 
 std::string LocalText(const LocalProgress& local) {
@@ -145,7 +148,8 @@ std::string LocalText(const LocalProgress& local) {
 StatusOr<LocalProgress> ParseLocal(const std::string& text, int64_t step) {
   LocalProgress local;
   if (text.empty()) return local;
-  const std::vector<std::string> parts = SplitText(text, ',');
+  std::vector<std::string> parts = SplitText(text, ',');
+  if (parts.size() == kOldLocalFields) parts.emplace_back("0");
   size_t next = 0;
   bool whole = true;
   ForEachLocalField(&local, [&](auto* field) {
@@ -156,11 +160,11 @@ StatusOr<LocalProgress> ParseLocal(const std::string& text, int64_t step) {
     if (whole) *field = *number;
   });
   const PeriodProgress& period = local.period;
-  const bool plausible =
-      std::min({local.rounds, local.offers, period.measured, period.longest, period.watched}) >= 0;
+  const bool plausible = std::min({local.rounds, local.offers, period.measured, period.longest,
+                                   period.watched, period.measured_size}) >= 0;
   if (whole && plausible && next == parts.size() && local.offers <= step) return local;
   return DataLoss(fmt::format(
-      "'{}' is '{}', not seven numbers with at most {} steps of a round: the checkpoint "
+      "'{}' is '{}', not eight numbers with at most {} steps of a round: the checkpoint "
       "is damaged",
       kLocalKey, text, step));
 }

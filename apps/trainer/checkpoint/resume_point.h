@@ -40,6 +40,7 @@ struct PeriodProgress {
   int64_t longest = 0;              // 0: no limit
   int64_t watched = 0;              // rounds in the sums
   double cosines = 0, squares = 0;  // sums of their cosines
+  int64_t measured_size = 0;        // image size that AUTO has measured; 0: none, or not known
 };
 // Of ranks that take steps of their own (local/local_update.h).
 struct LocalProgress {

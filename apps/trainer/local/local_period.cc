@@ -84,6 +84,7 @@ void LocalPeriod::Watch(int64_t begin, double cosine) {
   const double variance = std::max(progress_.squares - kCount * mean * mean, 0.0) / (kCount - 1);
   // Below by more than chance: by two standard errors.
   if (mean + 2 * std::sqrt(variance / kCount) < config_.min_cosine()) {
+    decided_by_.cosine = mean;
     progress_.longest = std::max<int64_t>(StepsFrom(begin) / 2, 1);
   }
   progress_.watched = 0;
@@ -92,17 +93,21 @@ void LocalPeriod::Watch(int64_t begin, double cosine) {
 
 void LocalPeriod::Measure(int64_t begin, const Reading& reading) {
   const int64_t size = plan_->PhaseAt(begin).image_size;
+  if (size == progress_.measured_size) return;
   if (size != readings_size_) readings_.clear();
   readings_size_ = size;
-  if (reading.exchange_seconds <= 0 || readings_.size() >= kReadings) return;
+  if (reading.exchange_seconds <= 0) return;
   readings_.push_back(reading);
   if (readings_.size() < kReadings) return;
   const double exchange = Median(readings_, &Reading::exchange_seconds);
   const double step = std::max(Median(readings_, &Reading::step_seconds), 1e-9);
+  decided_by_.exchange_seconds = exchange;
+  decided_by_.step_seconds = step;
   const double hidden = config_.overlap() ? 1 : (1 - kExchangeShare) / kExchangeShare;
   progress_.measured = std::clamp<int64_t>(
       static_cast<int64_t>(std::ceil(std::min(hidden * exchange / step, kMostSteps))), 1,
       MostMeasured());
+  progress_.measured_size = size;
 }
 
 }  // namespace ringtail

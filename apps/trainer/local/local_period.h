@@ -53,6 +53,9 @@ class LocalPeriod {
   void AfterRound(int64_t begin, const Reading& reading);
 
   const PeriodProgress& progress() const { return progress_; }
+  // What the last changes of H were decided by: the mean cosine of the rounds that were judged, the
+  // medians of those that AUTO measured.
+  const Reading& decided_by() const { return decided_by_; }
   void Restore(const PeriodProgress& progress) { progress_ = progress; }
 
  private:
@@ -67,6 +70,7 @@ class LocalPeriod {
   const TrainingPlan* const plan_;
   const int64_t first_step_;
   PeriodProgress progress_;
+  Reading decided_by_;
   std::vector<Reading> readings_;  // of AUTO, at readings_size_
   int64_t readings_size_ = 0;      // image size
 };

@@ -93,14 +93,18 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
   RT_RETURN_IF_ERROR(world_->Run([&](Communicator* ranks) {
     return ranks->Broadcast(std::as_writable_bytes(std::span(&saved, 1)), point.source_rank);
   }));
+  RT_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> ranks,
+      world_->ShareNumbers({std::ssize(point.division.batches)}, point.source_rank));
   RT_RETURN_IF_ERROR(RestoreOuterState(world_, point, round_.get()));
   RT_ASSIGN_OR_RETURN(const bool parts, own_.Restore(world_, point.parts, point.source_rank));
   rounds_ = saved.rounds;
+  if (ranks[0] != world_->size()) saved.period.measured_size = 0;  // others take other times
   if (rounds_ > 0) period_.Restore(saved.period);
   if (saved.offers > 0 && parts) {
     offered_ = RoundSums::Restored(saved_sums_, saved.offers);
     offered_begin_ = step() - saved.offers;
-  } else if (rounds_ > 0 && !parts && world_->leads()) {
+  } else if (rounds_ > 0 && !parts && ranks[0] > 1 && world_->leads()) {
     LogWarning(
         "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
         "that of all, and what they had changed since their last exchange is lost");
@@ -296,7 +300,7 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   }
   const PeriodProgress before = period_.progress();
   period_.AfterRound(offered_begin_, reading);
-  if (world_->leads()) LogPeriod(before, period_.progress(), reading, step());
+  if (world_->leads()) LogPeriod(before, period_.progress(), period_.decided_by(), step());
   result->rounds.push_back(RoundMetrics(ranks, reading.cosine));
   RT_RETURN_IF_ERROR(CountLeftOut(ranks, result));
   offered_ = {};

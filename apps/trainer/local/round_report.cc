@@ -36,19 +36,19 @@ std::optional<double> MeanCosine(std::span<const RankRound> ranks, double square
 }
 
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
-               const LocalPeriod::Reading& reading, int64_t step) {
+               const LocalPeriod::Reading& decided_by, int64_t step) {
   if (now.longest != before.longest) {
     LogWarning(fmt::format(
         "step {}: what the ranks change in a round points in different directions (mean cosine "
         "{:.3f}): at most {} between exchanges from now on",
-        step, reading.cosine.value_or(kNoMetric), Counted(now.longest, "step")));
+        step, decided_by.cosine.value_or(kNoMetric), Counted(now.longest, "step")));
   }
   if (now.measured != before.measured) {
     LogInfo(
         fmt::format("step {}: {} between exchanges from now on: an exchange takes {:.0f} ms, a "
                     "step {:.1f} ms",
-                    step, Counted(now.measured, "step"), reading.exchange_seconds * 1e3,
-                    reading.step_seconds * 1e3));
+                    step, Counted(now.measured, "step"), decided_by.exchange_seconds * 1e3,
+                    decided_by.step_seconds * 1e3));
   }
 }
 

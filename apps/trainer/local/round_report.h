@@ -23,9 +23,10 @@ OuterRule RuleOf(const LocalConfig& config);
 // momentum 0.6". `steps`: of the first round.
 std::string DescribeRounds(const LocalConfig& config, int64_t steps);
 
-// Says how `now` differs from `before`, after `step` steps; nothing if it does not.
+// Says how `now` differs from `before`, after `step` steps, and by what it was decided; nothing if
+// it does not.
 void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
-               const LocalPeriod::Reading& reading, int64_t step);
+               const LocalPeriod::Reading& decided_by, int64_t step);
 
 // That of what the ranks have changed (mean_cosine.h); `squares_of_sum`: |sum c_i D_i|^2.
 std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);

@@ -37,10 +37,14 @@ ResumePoint Example() {
   point.numerics = {.threads = 3, .isa = "avx2"};
   point.algorithms = "{}";
   point.allreduces = {{104, "recursive_doubling"}, {8388608, "ring"}};
-  point.local = {
-      .rounds = 12,
-      .offers = 1,
-      .period = {.measured = 4, .longest = 2, .watched = 3, .cosines = 0.1 + 0.2, .squares = -0.0}};
+  point.local = {.rounds = 12,
+                 .offers = 1,
+                 .period = {.measured = 4,
+                            .longest = 2,
+                            .watched = 3,
+                            .cosines = 0.1 + 0.2,
+                            .squares = -0.0,
+                            .measured_size = 64}};
   point.compression = {.world = 2, .letters = "dg"};
   point.agreed_ranks = 2;
   point.written_after = "rank 1 was lost";
@@ -88,6 +92,7 @@ TEST_F(ResumePointTest, EverythingComesBack) {
   EXPECT_EQ(read.allreduces, written.allreduces);
   EXPECT_EQ(read.local.rounds, 12);
   EXPECT_EQ(read.local.period.cosines, 0.1 + 0.2);
+  EXPECT_EQ(read.local.period.measured_size, 64);
   EXPECT_EQ(read.compression.world, 2);
   EXPECT_EQ(read.compression.letters, "dg");
   EXPECT_EQ(read.agreed_ranks, 2);
@@ -227,9 +232,19 @@ TEST_F(ResumePointTest, AllreducesThatAreNoListAreDamaged) {
   }
 }
 
-TEST_F(ResumePointTest, LocalRoundsThatAreNoSevenNumbersAreDamaged) {
-  for (const char* text : {"12", "12,1,4,0,3,0.5", "12,1,4,0,3,0.5,0.1,7", "-1,1,4,0,3,0.5,0.1",
-                           "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1", "12,8,4,0,3,0.5,0.1"}) {
+// Older checkpoints do not say which images AUTO has measured.
+TEST_F(ResumePointTest, LocalRoundsMayBeSevenNumbers) {
+  Metadata old = Written();
+  old["local_rounds"] = "12,1,4,0,3,0.5,0.1";
+  const ResumePoint point = Read(old).value();
+  EXPECT_EQ(point.local.period.squares, 0.1);
+  EXPECT_EQ(point.local.period.measured_size, 0);
+}
+
+TEST_F(ResumePointTest, LocalRoundsThatAreNoEightNumbersAreDamaged) {
+  for (const char* text :
+       {"12", "12,1,4,0,3,0.5", "12,1,4,0,3,0.5,0.1,7,8", "12,1,4,0,3,0.5,0.1,-7",
+        "-1,1,4,0,3,0.5,0.1", "12,1,4,0,3,nan,0.1", "12,1,4,0,3,,0.1", "12,8,4,0,3,0.5,0.1"}) {
     ExpectDamaged("local_rounds", text);
   }
 }

@@ -81,11 +81,32 @@ TEST(LocalPeriod, AutoHidesTheExchange) {
     period.AfterRound(0, {.step_seconds = 0.02, .exchange_seconds = exchange});
   }
   EXPECT_EQ(period.RoundEnd(0), 3) << "50 ms behind steps of 20 ms";
+  EXPECT_EQ(period.decided_by().exchange_seconds, 0.05) << "the median, not the last one";
+  EXPECT_EQ(period.decided_by().step_seconds, 0.02);
   // Larger images are measured again.
   for (int i = 0; i < 3; ++i) {
     period.AfterRound(10, {.step_seconds = 0.1, .exchange_seconds = 0.05});
   }
   EXPECT_EQ(period.RoundEnd(10), 11);
+}
+
+// Another measurement would change H where the run that was not stopped keeps it.
+TEST(LocalPeriod, AutoKeepsWhatItHasMeasured) {
+  const PlannedRun run({"dist.local.period_rule=AUTO"});
+  LocalPeriod first = run.Period(), second = run.Period();
+  const auto measure = [](LocalPeriod* period, int64_t begin) {
+    const double exchange = begin == 0 ? 0.05 : 0.03;
+    for (int i = 0; i < 3; ++i) {
+      period->AfterRound(begin, {.step_seconds = 0.02, .exchange_seconds = exchange});
+    }
+  };
+  measure(&first, 0);
+  EXPECT_EQ(first.RoundEnd(0), 3);
+  second.Restore(first.progress());
+  measure(&second, 5);
+  EXPECT_EQ(second.RoundEnd(0), 3);
+  measure(&second, 10);
+  EXPECT_EQ(second.RoundEnd(10), 12) << "of larger images it is measured";
 }
 
 TEST(LocalPeriod, AutoWithoutOverlapLeavesTheExchangeATenth) {
@@ -122,6 +143,7 @@ TEST(LocalPeriod, RanksThatDriftApartExchangeMoreOften) {
   EXPECT_EQ(period.RoundEnd(0), 4);
   period.AfterRound(0, {.cosine = -0.2});
   EXPECT_EQ(period.RoundEnd(0), 2);
+  EXPECT_NEAR(*period.decided_by().cosine, (7 * -0.3 - 0.2) / 8, 1e-12) << "not the last one";
 }
 
 TEST(LocalPeriod, ChanceDoesNotShortenRounds) {
