@@ -60,7 +60,8 @@ StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankR
     if (world->alone()) return texts[rank];
     return fmt::format("{}: {}", world->Describe(static_cast<int>(rank)), texts[rank]);
   }
-  return std::string();
+  // A checkpoint has the number of steps that were left out, but not why.
+  return std::string("a loss or gradient was not finite before the run was resumed");
 }
 
 Metrics MetricsOfStep(const OwnStep& own) {

@@ -32,7 +32,7 @@ void LogPeriod(const PeriodProgress& before, const PeriodProgress& now,
 std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum);
 
 // All ranks, if any has left out a step. What the lowest of those says, `own` on this rank: "rank 2
-// (node7): the gradient of 'fc.weight' has a NaN".
+// (node7): the gradient of 'fc.weight' has a NaN"; never empty, also if it was before a resume.
 StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankRound> ranks,
                                      const std::string& own);
 

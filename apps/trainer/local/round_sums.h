@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -22,8 +23,13 @@ struct RoundSums {
   int64_t steps = 0;
   std::string not_finite;  // where
 
-  // Its weight in the mean of the ranks (c_i of local_round.h).
-  double Weight() const { return expected > 0 ? own.images / expected : 0; }
+  // Its weight in the mean of the ranks (c_i of local_round.h). Of what a checkpoint keeps, so that
+  // it has the same bits in a run that continues from one: equal shares may have a fraction.
+  double Weight() const {
+    const Saved saved = Save();
+    const double images = saved[0], share = saved[4];
+    return share > 0 ? images / share : 0;
+  }
   double MeanStepSeconds() const {
     return step_seconds / static_cast<double>(std::max<int64_t>(steps, 1));
   }
@@ -33,13 +39,15 @@ struct RoundSums {
             static_cast<float>(own.correct), static_cast<float>(own.left_out),
             static_cast<float>(expected)};
   }
+  // In a world of another size these are means over the ranks: a step that one of them has left out
+  // is still one.
   static RoundSums Restored(const Saved& saved, int64_t steps) {
     const auto& [images, loss, correct, left_out, expected] = saved;
     return {.expected = expected,
             .own = {.loss = loss,
                     .correct = correct,
                     .images = images,
-                    .left_out = static_cast<int64_t>(left_out)},
+                    .left_out = static_cast<int64_t>(std::ceil(left_out))},
             .steps = steps};
   }
 };

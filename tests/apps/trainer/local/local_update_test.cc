@@ -36,6 +36,8 @@ struct Seen {
   double rate = 0;
   std::vector<Metrics> rounds;
   double moved = 0;  // by the first common weight, since the run began
+  int64_t left_out = 0;
+  std::string not_finite;
 };
 
 class Rank {
@@ -74,10 +76,12 @@ class Rank {
       std::ranges::fill(p.grad(), static_cast<float>(gradient * static_cast<double>(images)));
       update_->listener()->OnReady(p);
     }
-    const auto result = update_->FinishStep({.loss = loss});
+    const auto result = update_->FinishStep(
+        {.loss = loss, .find_not_finite = [] { return std::string("a gradient of a test"); }});
     EXPECT_TRUE(result.ok()) << result.status().message();
     if (!result.ok()) return {};
-    return {result->metrics.learning_rate, result->rounds, Moved()};
+    return {result->metrics.learning_rate, result->rounds, Moved(), result->left_out,
+            result->not_finite};
   }
 
   void Save() { EXPECT_TRUE(keeper_.SaveCheckpoint(/*best=*/false).ok()); }
@@ -178,6 +182,26 @@ TEST_F(LocalUpdateTest, AResumedRoundHasItsOwnSteps) {
     EXPECT_EQ(actual.cosine, expected.cosine);
     EXPECT_LT(actual.learning_rate, whole[rank][0].rate);
     EXPECT_EQ(resumed[rank].back().moved, whole[rank].back().moved);
+  }
+}
+
+// The default is to stop for it, so that the world has to hear of it: from as many ranks and from one.
+TEST_F(LocalUpdateTest, AStepThatWasLeftOutBeforeAResumeIsHeardOf) {
+  const LoadedConfig loaded = ConfigOf({"dist.local.period=2", "dist.local.outer_momentum=0.5"});
+  OnRanks(3, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    for (int step = 0; step < 4; ++step) {
+      const bool fails = step == 3 && world->rank() == 2;
+      EXPECT_EQ(rank->Step(fails ? std::nan("") : 1).left_out, 0) << "not exchanged yet";
+    }
+    rank->Save();
+  });
+  for (const int ranks : {3, 1}) {
+    OnRanks(ranks, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+      Seen heard;
+      for (int step = 4; step < 6 && heard.left_out == 0; ++step) heard = rank->Step(1);
+      EXPECT_EQ(heard.left_out, 1) << ranks;
+      EXPECT_EQ(heard.not_finite, "a loss or gradient was not finite before the run was resumed");
+    });
   }
 }
 
