@@ -90,8 +90,8 @@ class LocalUpdate : public UpdatePath {
   LocalPeriod period_;
   std::unique_ptr<UpdatePath> dense_;  // of the steps before period_.first_step(); null after them
   std::unique_ptr<LocalRound> round_;  // null before
-  std::unique_ptr<RoundExchange> exchange_;
   std::unique_ptr<GradientCompression> compression_;  // null: none
+  std::unique_ptr<RoundExchange> exchange_;           // uses both to its end
   std::unique_ptr<PartExchange> parts_;               // null: no part is written
   std::vector<int64_t> part_bytes_;
   OwnState own_;

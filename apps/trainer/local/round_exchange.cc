@@ -9,6 +9,12 @@ RoundExchange::RoundExchange(TrainingWorld* world, LocalRound* round, const Dist
       buckets_(MakeGradientBuckets(round->differences()->parameters(), BucketsOf(config))),
       ranks_(world->size()) {}
 
+// The jobs use this, the differences and the codecs. Not through the world: that a world that this
+// rank has ended is over is not the loss of another rank.
+RoundExchange::~RoundExchange() {
+  if (under_way_ && !world_->alone()) (void)world_->gradient_thread()->Wait();
+}
+
 void RoundExchange::Compress(GradientCompression* compression) {
   reducer_ = compression != nullptr ? compression->reducer() : &dense_;
 }

@@ -6,7 +6,9 @@
 // The roll call, the sums of loss and images, and the wish to stop, which the synchronous path
 // exchanges in every step, travel with the round. Between Start and Finish the trainer thread may
 // compute the next round; what LocalRound offers belongs to the communication thread meanwhile.
-// Thread-safety: the trainer thread. Errors: those of the world.
+// Thread-safety: the trainer thread. Errors: those of the world. An exchange that is left under way,
+// as by an error of this rank's own, is waited for at the end: all ranks have to finish it, or the
+// world must have been aborted before.
 #ifndef RINGTAIL_APPS_TRAINER_LOCAL_ROUND_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_LOCAL_ROUND_EXCHANGE_H_
 
@@ -39,10 +41,13 @@ class RoundExchange {
  public:
   // `world` and `round` must outlive it.
   RoundExchange(TrainingWorld* world, LocalRound* round, const DistConfig& config);
+  ~RoundExchange();
+  RoundExchange(const RoundExchange&) = delete;
+  RoundExchange& operator=(const RoundExchange&) = delete;
 
   // Of the differences; made once, on every rank alike.
   std::span<const GradientBucket> buckets() const { return buckets_; }
-  // From now on; null: differences travel uncompressed. It must outlive the exchanges.
+  // From now on; null: differences travel uncompressed. It must outlive this.
   void Compress(GradientCompression* compression);
 
   // After LocalRound::Take. `own` of all ranks is what Finish returns.

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/apps/trainer/thread_world.h"
 
 namespace ringtail {
@@ -48,6 +51,26 @@ TEST(RoundExchange, OverlapsWithTheNextRound) {
     }
     ASSERT_TRUE(exchange.Finish().ok());
   });
+}
+
+// An error of this rank's own in the middle of a round ends it before the exchange: its memory is in use
+// until the others have come, or the world is over.
+TEST(RoundExchange, IsWaitedForAtItsEnd) {
+  for (const bool aborts : {false, true}) {
+    OnTrainingRanks(2, [aborts](TrainingWorld* world) {
+      const auto model = Model();
+      const auto round = *LocalRound::Create(model.get(), {}, /*overlapped=*/true);
+      if (!world->leads()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (!world->leads() && aborts) return world->Abort(Internal("a test"));
+      {
+        RoundExchange exchange(world, round.get(), DistConfig());
+        round->Take(1);
+        exchange.Start({.weight = 1});
+      }
+      EXPECT_TRUE(world->gradient_thread()->idle());
+      EXPECT_FALSE(world->lost());
+    });
+  }
 }
 
 TEST(RoundExchange, CompressedDifferencesKeepWhatTheyLeaveOut) {
