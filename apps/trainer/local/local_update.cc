@@ -183,7 +183,8 @@ StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
 
 StatusOr<StepResult> LocalUpdate::FinishDenseStep(const OwnStep& own) {
   RT_ASSIGN_OR_RETURN(StepResult result, dense_->FinishStep(own));
-  if (!result.counted || step() < period_.first_step()) return result;
+  // A step that does not count is over, too: the trainer leaves it out.
+  if (step() + (result.counted ? 0 : 1) < period_.first_step()) return result;
   agreed_signal_ = world_->alone() ? 0 : dense_->stop_signal();
   dense_.reset();  // residuals of compressed gradients end with it
   RT_RETURN_IF_ERROR(CreateRounds({}));
