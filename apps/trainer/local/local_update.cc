@@ -153,6 +153,7 @@ StatusOr<StepWork> LocalUpdate::BeginStep() {
 void LocalUpdate::BeginRound() {
   synchronized_ = false;
   round_->Swap();  // back to this rank's own
+  if (world_->alone()) own_.Keep();
   round_begin_ = step();
   round_end_ = period_.RoundEnd(round_begin_);
   if (offered_.steps > 0) StartExchange();
@@ -346,11 +347,13 @@ Status LocalUpdate::CountLeftOut(std::span<const RankRound> ranks, StepResult* r
   return OkStatus();
 }
 
-// An exchange that has failed leaves the common weights as they were.
+// An exchange that has failed leaves the common weights as they were. What several ranks have of their
+// own is lost with the world; one rank's checkpoint is whole.
 void LocalUpdate::Undo() {
   if (dense_ != nullptr) return dense_->Undo();
   if (synchronized_) return;
   round_->Forget();
+  if (world_->alone()) own_.TakeBack();
   generation_->progress().step = round_begin_;
   synchronized_ = true;
 }

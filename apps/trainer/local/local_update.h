@@ -14,10 +14,11 @@
 // own optimizer state (DiLoCo, MuLoCo); checkpoints have one part per rank for it (own_state.h).
 // A step with a loss or gradient that is not finite changes nothing on its rank, and all ranks hear
 // of it at the end of the round. Before dist.local.start_epoch steps are AllreduceUpdate's.
-// The first error of the world ends the round; Undo goes back to the last common weights.
+// The first error of the world ends the round; Undo goes back to the last common weights, and alone
+// to all that this rank had then.
 // Sources: Stich 2019 (local SGD), Lin et al. 2020 (post-local), Wang et al. 2020 (SlowMo),
 // Douillard et al. 2023, 2025 (DiLoCo, and its overlapped form), Therien et al. 2025 (MuLoCo).
-// Thread-safety: the trainer thread. Memory: that of LocalRound.
+// Thread-safety: the trainer thread. Memory: that of LocalRound; alone, a copy of OwnState's blocks.
 #ifndef RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_UPDATE_H_
 #define RINGTAIL_APPS_TRAINER_LOCAL_LOCAL_UPDATE_H_
 

@@ -23,6 +23,17 @@ std::vector<TensorView> OwnState::Tensors(int rank) const {
   return tensors;
 }
 
+void OwnState::Keep() {
+  kept_.resize(blocks_.size());
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    kept_[i].assign(blocks_[i].second.begin(), blocks_[i].second.end());
+  }
+}
+
+void OwnState::TakeBack() {
+  for (size_t i = 0; i < kept_.size(); ++i) std::ranges::copy(kept_[i], blocks_[i].second.begin());
+}
+
 StatusOr<bool> OwnState::Restore(TrainingWorld* world, const SavedParts& saved, int source_rank) {
   RT_ASSIGN_OR_RETURN(const std::vector<int64_t> written,
                       world->ShareNumbers({std::ssize(saved.parts.ranks)}, source_rank));

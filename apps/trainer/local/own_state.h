@@ -37,11 +37,16 @@ class OwnState {
   // has another size or is not finite.
   StatusOr<bool> Restore(TrainingWorld* world, const SavedParts& saved, int source_rank);
 
+  // Keeps a copy of all blocks; TakeBack gives them the values of the last copy.
+  void Keep();
+  void TakeBack();
+
  private:
   Status Take(const SafetensorsFile& part, int from, double share);
 
   std::vector<std::pair<std::string, std::span<float>>> blocks_;
-  std::set<std::string> taken_;  // blocks that hold the sum of the parts so far
+  std::vector<std::vector<float>> kept_;  // as blocks_; empty: none
+  std::set<std::string> taken_;           // blocks that hold the sum of the parts so far
 };
 
 }  // namespace ringtail

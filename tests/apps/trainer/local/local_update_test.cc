@@ -84,6 +84,13 @@ class Rank {
             result->not_finite};
   }
 
+  // As the trainer does with a step that does not count.
+  void LeaveOut() { ++run_.state.progress.step; }
+  // Ends the run in the middle of a step.
+  void Fail() {
+    EXPECT_TRUE(update_->BeginStep().ok());
+    keeper_.SaveAfterFailure(Internal("a test"));
+  }
   void Save() { EXPECT_TRUE(keeper_.SaveCheckpoint(/*best=*/false).ok()); }
   // The largest difference between what a weight has moved by and `moved`.
   double FarthestFrom(double moved) const {
@@ -96,6 +103,7 @@ class Rank {
     }
     return farthest;
   }
+  int64_t steps_per_epoch() const { return generation_.plan.batches_per_epoch(); }
   double Moved() const { return generation_.arena().values()[0] - start_[0]; }
 
  private:
@@ -203,6 +211,44 @@ TEST_F(LocalUpdateTest, AStepThatWasLeftOutBeforeAResumeIsHeardOf) {
       EXPECT_EQ(heard.not_finite, "a loss or gradient was not finite before the run was resumed");
     });
   }
+}
+
+// What an error leaves behind is the end of the round before it, with the optimizer of then.
+TEST_F(LocalUpdateTest, OneRankFailsInTheMiddleOfARound) {
+  const LoadedConfig loaded =
+      ConfigOf({"dist.local.period=4", "dist.local.outer_momentum=0.5", "optim.sgd.momentum=0.9"});
+  double expected = 0;
+  const auto gradient = [](int step) { return 1 + 0.25 * step; };
+  OnRanks(1, loaded, /*resumes=*/false, [&](TrainingWorld* /*world*/, Rank* rank) {
+    for (int step = 0; step < 12; ++step) expected = rank->Step(gradient(step)).moved;
+  });
+  OnRanks(1, loaded, /*resumes=*/false, [&](TrainingWorld* /*world*/, Rank* rank) {
+    for (int step = 0; step < 6; ++step) rank->Step(gradient(step));
+    rank->Fail();
+  });
+  OnRanks(1, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    double moved = 0;
+    for (int step = 4; step < 12; ++step) moved = rank->Step(gradient(step)).moved;
+    EXPECT_EQ(moved, expected);
+  });
+}
+
+// The last step of those that all ranks take together meets a NaN (on_nan: SKIP).
+TEST_F(LocalUpdateTest, RoundsBeginAfterADenseStepThatDoesNotCount) {
+  const LoadedConfig loaded =
+      ConfigOf({"dist.local.period=1", "dist.local.overlap=false", "dist.local.start_epoch=1"});
+  OnRanks(2, loaded, /*resumes=*/false, [&](TrainingWorld* /*world*/, Rank* rank) {
+    for (int64_t step = 1; step < rank->steps_per_epoch(); ++step) {
+      EXPECT_TRUE(rank->Step(1).rounds.empty());
+    }
+    rank->Step(std::nan(""));
+    rank->LeaveOut();
+    rank->Save();
+    EXPECT_EQ(rank->Step(1).rounds.size(), 1U);
+  });
+  OnRanks(2, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    EXPECT_EQ(rank->Step(1).rounds.size(), 1U);
+  });
 }
 
 constexpr int kThree = 3;
