@@ -32,9 +32,7 @@ LocalUpdate::LocalUpdate(const Generation* generation)
 StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* generation,
                                                           const ResumePoint& point) {
   std::unique_ptr<LocalUpdate> update(new LocalUpdate(generation));
-  const LocalConfig& config = generation->config().dist().local();
-  // A mean of one changes nothing: every step is an update of its own.
-  const bool for_ever = update->world_->alone() && RuleOf(config).averages();
+  const bool for_ever = !update->RoundsFollow();
   if (!for_ever && update->step() >= update->period_.first_step()) {
     RT_RETURN_IF_ERROR(update->CreateRounds(point));
     return std::unique_ptr<UpdatePath>(std::move(update));
@@ -47,6 +45,11 @@ StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* gene
   RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
   if (for_ever) return std::move(update->dense_);
   return std::unique_ptr<UpdatePath>(std::move(update));
+}
+
+// A mean of one changes nothing: every step is an update of its own.
+bool LocalUpdate::RoundsFollow() const {
+  return !world_->alone() || !RuleOf(generation_->config().dist().local()).averages();
 }
 
 // The model holds the common weights now.
@@ -81,7 +84,10 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
   }
   RT_RETURN_IF_ERROR(FindWriters());
   if (world_->leads()) {
-    LogInfo(DescribeRounds(local, period_.RoundEnd(step()) - step()));
+    const int64_t begin = std::max(step(), period_.first_step());
+    if (RoundsFollow()) {
+      LogInfo(DescribeRounds(local, period_.RoundEnd(begin) - begin, round_->overlapped()));
+    }
     if (compression_ != nullptr) LogInfo("differences: " + compression_->description());
   }
   return OkStatus();
@@ -94,20 +100,18 @@ Status LocalUpdate::Restore(const ResumePoint& point) {
     return ranks->Broadcast(std::as_writable_bytes(std::span(&saved, 1)), point.source_rank);
   }));
   RT_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> ranks,
+      const std::vector<int64_t> saved_ranks,
       world_->ShareNumbers({std::ssize(point.division.batches)}, point.source_rank));
   RT_RETURN_IF_ERROR(RestoreOuterState(world_, point, round_.get()));
   RT_ASSIGN_OR_RETURN(const bool parts, own_.Restore(world_, point.parts, point.source_rank));
   rounds_ = saved.rounds;
-  if (ranks[0] != world_->size()) saved.period.measured_size = 0;  // others take other times
+  if (saved_ranks[0] != world_->size()) saved.period.measured_size = 0;  // others take other times
   if (rounds_ > 0) period_.Restore(saved.period);
   if (saved.offers > 0 && parts) {
     offered_ = RoundSums::Restored(saved_sums_, saved.offers);
     offered_begin_ = step() - saved.offers;
-  } else if (rounds_ > 0 && !parts && ranks[0] > 1 && world_->leads()) {
-    LogWarning(
-        "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
-        "that of all, and what they had changed since their last exchange is lost");
+  } else if (rounds_ > 0 && !parts && saved_ranks[0] > 1 && world_->leads()) {
+    WarnOfLostParts();
   }
   return OkStatus();
 }
@@ -293,13 +297,9 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   const double squares = round_->Merge(rounds_, weights, OfferedRate());
   ++rounds_;
   last_exchange_seconds_ = exchange_->exchange_seconds();
-  LocalPeriod::Reading reading;
+  LocalPeriod::Reading reading = ReadingOf(ranks);
   // Through codecs the sum is not that of the differences alone.
   if (compression_ == nullptr) reading.cosine = MeanCosine(ranks, squares * weights * weights);
-  for (const RankRound& rank : ranks) {
-    reading.step_seconds = std::max(reading.step_seconds, rank.step_seconds);
-    reading.exchange_seconds = std::max(reading.exchange_seconds, rank.exchange_seconds);
-  }
   const PeriodProgress before = period_.progress();
   period_.AfterRound(offered_begin_, reading);
   if (world_->leads()) LogPeriod(before, period_.progress(), period_.decided_by(), step());
@@ -313,19 +313,15 @@ Metrics LocalUpdate::RoundMetrics(std::span<const RankRound> ranks, std::optiona
   // From the merge before to this one; of the first, which no other came before, its steps and what was waited
   // for. The last two rounds of a run are merged at once.
   const double since_merge = since_merge_.Restart();
-  const double seconds = rounds_of_this_run_++ == 0
-                             ? offered_.step_seconds + exchange_->times().exposed_seconds
-                             : std::max(since_merge, offered_.step_seconds);
-  Metrics metrics = MetricsOfRound(ranks, seconds);
+  double seconds = offered_.step_seconds + exchange_->times().exposed_seconds;
+  if (offered_.step_seconds == 0) seconds = kNoMetric;  // it travelled when the run was resumed
+  if (rounds_of_this_run_++ > 0) seconds = std::max(since_merge, offered_.step_seconds);
+  Metrics metrics = MetricsOfRound(ranks, seconds, *exchange_);
   metrics.step = step();
   metrics.epoch = generation_->plan.EpochAt(step());
   metrics.learning_rate = OfferedRate();
   metrics.local_steps = offered_.steps;
   metrics.cosine = cosine.value_or(kNoMetric);
-  const ExchangeTimes times = exchange_->times();
-  metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
-  metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
-  metrics.own.comm_bytes = exchange_->sent_bytes();
   if (compression_ != nullptr) {
     const CodingTimes coding = compression_->EndStep(rounds_);
     metrics.own.encode_ms = coding.encode_seconds * kMsPerSecond;

@@ -64,6 +64,7 @@ class LocalUpdate : public UpdatePath {
 
  private:
   explicit LocalUpdate(const Generation* generation);
+  bool RoundsFollow() const;  // not on one rank that takes means
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);
   Status AddUnsent();

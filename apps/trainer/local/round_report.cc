@@ -19,14 +19,29 @@ OuterRule RuleOf(const LocalConfig& config) {
           .momentum = config.outer_momentum()};
 }
 
-std::string DescribeRounds(const LocalConfig& config, int64_t steps) {
+std::string DescribeRounds(const LocalConfig& config, int64_t steps, bool overlapped) {
   const OuterRule rule = RuleOf(config);
   const std::string outer = rule.averages() ? "the mean of the ranks' weights"
                                             : fmt::format("outer rate {}, momentum {}",
                                                           rule.learning_rate, rule.momentum);
   return fmt::format("local rounds: {} between exchanges{}{}; {}", Counted(steps, "step"),
                      config.period_rule() == LocalConfig::FIXED ? "" : " at first",
-                     config.overlap() ? ", which travel during the next round" : "", outer);
+                     overlapped ? ", which travel during the next round" : "", outer);
+}
+
+void WarnOfLostParts() {
+  LogWarning(
+      "the checkpoint has only what the ranks have in common: the optimizer state of rank 0 is "
+      "that of all, and what they had changed since their last exchange is lost");
+}
+
+LocalPeriod::Reading ReadingOf(std::span<const RankRound> ranks) {
+  LocalPeriod::Reading reading;
+  for (const RankRound& rank : ranks) {
+    reading.step_seconds = std::max(reading.step_seconds, rank.step_seconds);
+    reading.exchange_seconds = std::max(reading.exchange_seconds, rank.exchange_seconds);
+  }
+  return reading;
 }
 
 std::optional<double> MeanCosine(std::span<const RankRound> ranks, double squares_of_sum) {
@@ -79,7 +94,8 @@ Metrics MetricsOfStep(const OwnStep& own) {
   return metrics;
 }
 
-Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
+Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds,
+                       const RoundExchange& exchange) {
   double loss = 0, correct = 0, images = 0;
   for (const RankRound& rank : ranks) {
     loss += rank.loss;
@@ -93,6 +109,10 @@ Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds) {
   metrics.batch = static_cast<int64_t>(images);
   metrics.images_per_s = images / seconds;
   metrics.step_ms = seconds * kMsPerSecond;
+  const ExchangeTimes times = exchange.times();
+  metrics.own.exposed_comm_ms = times.exposed_seconds * kMsPerSecond;
+  metrics.own.hidden_comm_ms = times.hidden_seconds() * kMsPerSecond;
+  metrics.own.comm_bytes = exchange.sent_bytes();
   return metrics;
 }
 

@@ -20,8 +20,14 @@ namespace ringtail {
 OuterRule RuleOf(const LocalConfig& config);
 
 // "local rounds: 8 steps between exchanges, which travel during the next round; outer rate 0.7,
-// momentum 0.6". `steps`: of the first round.
-std::string DescribeRounds(const LocalConfig& config, int64_t steps);
+// momentum 0.6". `steps`: of the first round. `overlapped`: whether they travel; alone they do not.
+std::string DescribeRounds(const LocalConfig& config, int64_t steps, bool overlapped);
+
+// What several ranks had of their own is not in the checkpoint that a run continues from.
+void WarnOfLostParts();
+
+// Of the slowest rank and the longest exchange; without a cosine.
+LocalPeriod::Reading ReadingOf(std::span<const RankRound> ranks);
 
 // Says how `now` differs from `before`, after `step` steps, and by what it was decided; nothing if
 // it does not.
@@ -39,8 +45,10 @@ StatusOr<std::string> FirstNotFinite(TrainingWorld* world, std::span<const RankR
 // Loss, accuracy, images and times of a step of this rank's own.
 Metrics MetricsOfStep(const OwnStep& own);
 
-// Loss, accuracy, images and speed of all ranks together, in a round that took `seconds`.
-Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds);
+// Loss, accuracy, images and speed of all ranks together, in a round that took `seconds` (kNoMetric:
+// not known), and what this rank has exchanged.
+Metrics MetricsOfRound(std::span<const RankRound> ranks, double seconds,
+                       const RoundExchange& exchange);
 
 }  // namespace ringtail
 

@@ -188,6 +188,9 @@ TEST_F(LocalUpdateTest, AResumedRoundHasItsOwnSteps) {
     EXPECT_EQ(actual.learning_rate, expected.learning_rate);
     EXPECT_EQ(actual.batch, expected.batch);
     EXPECT_EQ(actual.cosine, expected.cosine);
+    EXPECT_TRUE(std::isnan(actual.images_per_s)) << "its steps were before";
+    EXPECT_TRUE(std::isnan(actual.step_ms));
+    EXPECT_GT(expected.step_ms, 0);
     EXPECT_LT(actual.learning_rate, whole[rank][0].rate);
     EXPECT_EQ(resumed[rank].back().moved, whole[rank].back().moved);
   }
