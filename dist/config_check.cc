@@ -32,6 +32,10 @@ Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
   if (config.period_rule() == LocalConfig::QUADRATIC && config.quadratic_alpha() == 0) {
     return check.Error("quadratic_alpha", "period_rule: QUADRATIC needs quadratic_alpha > 0");
   }
+  // Without one the run would exchange gradients in every step.
+  if (config.period_rule() == LocalConfig::QUADRATIC && config.period() == 0) {
+    return check.Error("period", "period_rule: QUADRATIC needs period >= 1, the fewest steps");
+  }
   RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source, "dist.local.compression"));
   if (FindDgc(config.compression()) != nullptr) {
     return check.Error("compression",

@@ -51,6 +51,14 @@ TEST(DistConfigCheckTest, BehindCodecsNoCosineIsKnown) {
               HasSubstr("is not known of what travels through codecs"));
 }
 
+// Without a period it would train synchronously, and say nothing.
+TEST(DistConfigCheckTest, QuadraticRoundsNeedAPeriod) {
+  const std::string rule = "local { period_rule: QUADRATIC quadratic_alpha: 0.2 ";
+  EXPECT_EQ(ErrorOf(rule + "period: 1 }"), "");
+  EXPECT_THAT(ErrorOf(rule + "}"), HasSubstr("QUADRATIC needs period >= 1"));
+  EXPECT_EQ(ErrorOf("local { period_rule: AUTO }"), "");
+}
+
 TEST(DistConfigCheckTest, StagesByThemselvesAreFine) {
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 4 } }"), "");
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 2 cut_after: 'a' schedule: GPIPE } }"),
