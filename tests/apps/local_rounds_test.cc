@@ -20,8 +20,10 @@
 namespace ringtail {
 namespace {
 
+using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kFile[] = "/final.safetensors";
 
@@ -117,6 +119,27 @@ TEST_F(LocalRoundsTest, OuterMomentumActsOnOneRank) {
   EXPECT_NE(Final("local"), Final("alone"));
 }
 
+// It has no part of its own to lose, and nothing travels.
+TEST_F(LocalRoundsTest, OneRankSaysWhatItDoes) {
+  WriteConfig({"train.checkpoint_every_steps=9"});
+  RunJob("local", 1, kOverlapped);
+  const ProcessResult resumed = RunProcess(
+      Launch(1, Train("resumed", kOverlapped,
+                      {"--resume", Path("local/checkpoints/step-00000018.safetensors")})));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("local rounds: 3 steps between exchanges; outer rate 0.7"));
+  EXPECT_THAT(resumed.err, Not(HasSubstr("is lost")));
+  EXPECT_EQ(Final("resumed"), Final("local"));
+  // Means of one rank are no rounds, also after those of several.
+  RunJob("three", 3, kBlocking);
+  const ProcessResult alone =
+      RunProcess(Launch(1, Train("alone", kBlocking,
+                                 {"--resume", Path("three/checkpoints/step-00000018.safetensors"),
+                                  "--local-batch", "6"})));
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.err, Not(HasSubstr("local rounds:")));
+}
+
 TEST_F(LocalRoundsTest, RoundsEndWhereTheImageSizeChangesAndAtTheEnd) {
   RunJob("run", 3, {"dist.local.period=4"});
   std::vector<int64_t> steps;
@@ -210,13 +233,23 @@ TEST_P(ResumedTest, AnyNumberOfRanksContinues) {
 
 INSTANTIATE_TEST_SUITE_P(All, ResumedTest, testing::Values(kBlocking, kOverlapped, kCompressed));
 
-// Nothing of the round is in a file: the run continues from its last checkpoint, to the same bits.
+// What the survivors leave behind is common, with the bits of the run left alone at the end of a round.
+// What each rank had of its own since then is lost, and the run continues without it.
 TEST_F(LocalRoundsTest, KilledInTheMiddleOfARound) {
   WriteConfig(kOverlapped);
-  RunJob("alone", 3, {});
+  RunJob("alone", 3, {"train.checkpoint_every_steps=3"});
   const ProcessResult killed = RunWithFault(3, "killed", "kill", 1, 10);
   EXPECT_NE(killed.exit_code, 0);
   EXPECT_THAT(killed.err, HasSubstr("rank 1"));
+  const auto left = LoadNewestCheckpoint(Path("killed"));
+  ASSERT_TRUE(left.ok());
+  EXPECT_THAT(left->step, AnyOf(6, 9, 12)) << "others may be a round behind, or at its end";
+  const auto common = ReadTensors(left->path);
+  const auto expected =
+      ReadTensors(Path(fmt::format("alone/checkpoints/step-{:08}.safetensors", left->step)));
+  for (const auto& [name, values] : Final("alone")) {
+    EXPECT_EQ(common.at(name), expected.at(name)) << name << " after step " << left->step;
+  }
   RunJob("killed", 3, {}, {"--resume"});
   const auto newest = LoadNewestCheckpoint(Path("killed"));
   ASSERT_TRUE(newest.ok());
