@@ -202,6 +202,26 @@ TEST_P(ResumedTest, EndsWithTheBitsOfTheRunLeftAlone) {
   }
 }
 
+// Shares of 4, 3 and 3 images in rounds of 2 steps: an equal share of a round is 20 / 3.
+TEST_P(ResumedTest, UnequalSharesKeepTheirBits) {
+  std::vector<std::string> sets = GetParam();
+  sets.emplace_back("dist.local.period=2");
+  const auto train = [&](const std::string& run, const std::vector<std::string>& more) {
+    std::vector<std::string> shares = {"sh", "-c", "exec \"$@\" --local-batch $((3 + (RANK == 0)))",
+                                       "sh"};
+    const std::vector<std::string> program = Train(run, sets, more);
+    shares.insert(shares.end(), program.begin(), program.end());
+    const ProcessResult result = RunProcess(Launch(3, shares));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  };
+  train("alone", {});
+  ASSERT_EQ(Lines("alone", "round").front()["batch"], 20);
+  const auto evaluation = Lines("alone", "evaluation").front();
+  train("resumed", {"--resume", Path(fmt::format("alone/checkpoints/step-{:08}.safetensors",
+                                                 evaluation["step"].get<int64_t>()))});
+  EXPECT_EQ(Final("resumed"), Final("alone"));
+}
+
 TEST_P(ResumedTest, AfterASignalTheBitsAreThose) {
   RunJob("alone", 2, GetParam());
   ChildProcess child(Launch(2, Train("stopped", GetParam())));
