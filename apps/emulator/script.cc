@@ -26,6 +26,16 @@ Status CheckLink(const LinkScript& link, const FieldCheck& check) {
   return check.PositiveUpTo("add_gb_per_s", link.add_gb_per_s(), 1e9);
 }
 
+// What sending costs the processor is known of messages between hosts alone.
+Status CheckLinkWithin(const LinkScript& link, const FieldCheck& check) {
+  RT_RETURN_IF_ERROR(CheckLink(link, check));
+  const bool by_byte = link.cpu_ns_per_byte() > 0;
+  if (!by_byte && link.cpu_us_per_message() == 0) return OkStatus();
+  return check.Error(by_byte ? "cpu_ns_per_byte" : "cpu_us_per_message",
+                     "what sending costs the processor is emulated between hosts only: leave it "
+                     "out here, or set it in between_hosts");
+}
+
 Status CheckCompute(const ComputeScript& compute, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Between("fixed_ms", compute.fixed_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("ms_per_image", compute.ms_per_image(), 0, kMostMs));
@@ -36,7 +46,16 @@ Status CheckCompute(const ComputeScript& compute, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Between("decode_ms", compute.decode_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("wake_delay_ms", compute.wake_delay_ms(), 0, kMostMs));
   RT_RETURN_IF_ERROR(check.Between("cores", compute.cores(), 0.001, 65536));
-  return check.Between("jitter", compute.jitter(), 0, 2);
+  RT_RETURN_IF_ERROR(check.Between("jitter", compute.jitter(), 0, 2));
+  // Nothing is measured if anything is said; `compute {}` says that steps take no time.
+  if (compute.ByteSizeLong() == 0 || compute.has_fixed_ms() || compute.has_ms_per_image() ||
+      compute.has_update_ms()) {
+    return OkStatus();
+  }
+  return check.Error("",
+                     "compute does not say how long a step takes: add fixed_ms, ms_per_image or "
+                     "update_ms (emulate --measure prints all that it measures here), or leave "
+                     "compute out");
 }
 
 // That `worker` is one of the script's.
@@ -52,32 +71,43 @@ Status CheckTime(const Event& event, const FieldCheck& check) {
   return check.Between("at_s", event.at_s(), 0, kMostSeconds);
 }
 
+Status CheckSlow(const EmulationScript& script, const SlowScript& slow, const FieldCheck& check) {
+  RT_RETURN_IF_ERROR(CheckWorker(script, slow, check));
+  RT_RETURN_IF_ERROR(check.Between("factor", slow.factor(), 1e-3, 1e3));
+  RT_RETURN_IF_ERROR(check.Between("from_s", slow.from_s(), 0, kMostSeconds));
+  RT_RETURN_IF_ERROR(check.PositiveUpTo("to_s", slow.to_s(), kMostSeconds));
+  if (slow.to_s() > slow.from_s()) return OkStatus();
+  return check.Error(
+      "to_s", fmt::format("to_s is {}; it must be above from_s, {}", slow.to_s(), slow.from_s()));
+}
+
+// The joins have been checked.
+Status CheckKill(const EmulationScript& script, const KillScript& kill, const FieldCheck& check) {
+  RT_RETURN_IF_ERROR(CheckWorker(script, kill, check));
+  RT_RETURN_IF_ERROR(CheckTime(kill, check));
+  RT_RETURN_IF_ERROR(check.Between("noticed_after_s", kill.noticed_after_s(), 0, kMostSeconds));
+  const int join = kill.worker() - script.workers();
+  if (join < 0 || kill.at_s() > script.join(join).at_s()) return OkStatus();
+  return check.Error(
+      "at_s", fmt::format("worker {} dies at {} s, but joins at {} s: it must die after that",
+                          kill.worker(), kill.at_s(), script.join(join).at_s()));
+}
+
 Status CheckEvents(const EmulationScript& script, const FieldCheck& check) {
   for (int i = 0; i < script.slow_size(); ++i) {
-    const SlowScript& slow = script.slow(i);
-    const FieldCheck within = check.Within(fmt::format("slow[{}]", i));
-    RT_RETURN_IF_ERROR(CheckWorker(script, slow, within));
-    RT_RETURN_IF_ERROR(within.Between("factor", slow.factor(), 1e-3, 1e3));
-    RT_RETURN_IF_ERROR(within.Between("from_s", slow.from_s(), 0, kMostSeconds));
-    RT_RETURN_IF_ERROR(within.PositiveUpTo("to_s", slow.to_s(), kMostSeconds));
-    if (slow.to_s() <= slow.from_s()) {
-      return within.Error("to_s", fmt::format("to_s is {}; it must be above from_s, {}",
-                                              slow.to_s(), slow.from_s()));
-    }
+    RT_RETURN_IF_ERROR(CheckSlow(script, script.slow(i), check.Within(fmt::format("slow[{}]", i))));
+  }
+  for (int i = 0; i < script.join_size(); ++i) {
+    RT_RETURN_IF_ERROR(CheckTime(script.join(i), check.Within(fmt::format("join[{}]", i))));
   }
   std::set<int> killed;
   for (int i = 0; i < script.kill_size(); ++i) {
     const KillScript& kill = script.kill(i);
     const FieldCheck within = check.Within(fmt::format("kill[{}]", i));
-    RT_RETURN_IF_ERROR(CheckWorker(script, kill, within));
-    RT_RETURN_IF_ERROR(CheckTime(kill, within));
-    RT_RETURN_IF_ERROR(within.Between("noticed_after_s", kill.noticed_after_s(), 0, kMostSeconds));
+    RT_RETURN_IF_ERROR(CheckKill(script, kill, within));
     if (!killed.insert(kill.worker()).second) {
       return within.Error("worker", fmt::format("worker {} dies twice", kill.worker()));
     }
-  }
-  for (int i = 0; i < script.join_size(); ++i) {
-    RT_RETURN_IF_ERROR(CheckTime(script.join(i), check.Within(fmt::format("join[{}]", i))));
   }
   return OkStatus();
 }
@@ -90,7 +120,7 @@ Status CheckScript(const EmulationScript& script, const ConfigSource& source) {
     return check.Error("join", fmt::format("at most {} workers can join", kMostWorkers));
   }
   RT_RETURN_IF_ERROR(CheckLink(script.between_hosts(), check.Within("between_hosts")));
-  RT_RETURN_IF_ERROR(CheckLink(script.within_host(), check.Within("within_host")));
+  RT_RETURN_IF_ERROR(CheckLinkWithin(script.within_host(), check.Within("within_host")));
   RT_RETURN_IF_ERROR(CheckCompute(script.compute(), check.Within("compute")));
   return CheckEvents(script, check);
 }

@@ -23,7 +23,8 @@ TEST(ScriptTest, DefaultsAreAWorldOnGigabitEthernet) {
 }
 
 TEST(ScriptTest, ReadsEventsAndOverrides) {
-  const std::vector<std::string> overrides = {"compute.jitter=0.5", "workers=6"};
+  const std::vector<std::string> overrides = {"compute.jitter=0.5", "compute.fixed_ms=1",
+                                              "workers=6"};
   const EmulationScript script =
       ParseScript("workers: 2 slow { worker: 1 factor: 5 from_s: 1 to_s: 3 } join { at_s: 4 }",
                   "a.script", overrides)
@@ -41,9 +42,19 @@ TEST(ScriptTest, ErrorsNameThePlaceAndTheField) {
   EXPECT_THAT(ErrorOf("between_hosts { mbit_per_s: 0 }"), HasSubstr("mbit_per_s is 0"));
   EXPECT_THAT(ErrorOf("between_hosts { latency_us: -1 }"), HasSubstr("latency_us is -1"));
   EXPECT_THAT(ErrorOf("within_host { add_gb_per_s: 0 }"), HasSubstr("add_gb_per_s is 0"));
+  EXPECT_THAT(ErrorOf("within_host { cpu_ns_per_byte: 5 }"), HasSubstr("between hosts only"));
+  EXPECT_THAT(ErrorOf("within_host { cpu_us_per_message: 5 }"), HasSubstr("between hosts only"));
+  EXPECT_EQ(ErrorOf("between_hosts { cpu_ns_per_byte: 5 cpu_us_per_message: 5 }"), "");
   EXPECT_THAT(ErrorOf("compute { jitter: 3 }"), HasSubstr("jitter is 3"));
   EXPECT_THAT(ErrorOf("compute { ms_per_image: nan }"), HasSubstr("ms_per_image is nan"));
   EXPECT_THAT(ErrorOf("", {"workers=x"}), HasSubstr("--set workers=x"));
+}
+
+TEST(ScriptTest, AnythingOfComputeSaysWhatAStepTakes) {
+  EXPECT_THAT(ErrorOf("", {"compute.jitter=0.1"}), HasSubstr("how long a step takes"));
+  EXPECT_THAT(ErrorOf("compute { encode_ms: 3 cores: 2 }"), HasSubstr("how long a step takes"));
+  EXPECT_EQ(ErrorOf("", {"compute.jitter=0.1", "compute.update_ms=0"}), "");
+  EXPECT_EQ(ErrorOf("compute {}"), "") << "no time at all";
 }
 
 TEST(ScriptTest, EventsMustFitTheWorkers) {
@@ -58,6 +69,10 @@ TEST(ScriptTest, EventsMustFitTheWorkers) {
   EXPECT_THAT(ErrorOf("kill { worker: 1 at_s: 1 } kill { worker: 1 at_s: 2 }"),
               HasSubstr("dies twice"));
   EXPECT_THAT(ErrorOf("join {}"), HasSubstr("say when"));
+  EXPECT_THAT(ErrorOf("kill { worker: 4 at_s: 1 } join {}"), HasSubstr("say when"));
+  EXPECT_THAT(ErrorOf("workers: 4 join { at_s: 45 } kill { worker: 4 at_s: 10 }"),
+              HasSubstr("worker 4 dies at 10 s, but joins at 45 s"));
+  EXPECT_EQ(ErrorOf("workers: 4 join { at_s: 45 } kill { worker: 4 at_s: 46 }"), "");
 }
 
 }  // namespace
