@@ -1,5 +1,7 @@
 // dogs_vs_cats emulate: many virtual workers in one process, with real gradients and a virtual
 // clock (apps/emulator/).
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -55,11 +57,41 @@ void PrintSummary(const EmulationResult& result) {
       result.real.update, result.real.exchange, result.real.evaluation);
 }
 
+// The lines first, so that no other file that cannot be written loses them; also those of a run
+// that a signal or an error has ended.
+StatusOr<int> Finish(const EmulateFlags& flags, const Status& ended, Emulation* emulation) {
+  const EmulationResult result = emulation->Result();
+  const EmulationSummary& summary = result.summary;
+  const Status lines = flags.out.empty() ? OkStatus() : WriteFileAtomic(flags.out, result.lines);
+  if (!ended.ok()) {
+    if (!lines.ok()) LogError(lines.message());
+    if (StopSignal() == 0) return ended;
+    LogWarning(fmt::format("stopped by a signal after {} steps, at {:.3f} virtual s", summary.steps,
+                           summary.virtual_s));
+    return kExitSignalBase + StopSignal();
+  }
+  if (flags.json) {
+    std::cout << SummaryJson(summary) << '\n';
+  } else {
+    PrintSummary(result);
+  }
+  if (!summary.diverges.empty()) LogWarning(summary.diverges);
+  if (!summary.not_finite.empty()) LogError("not finite: " + summary.not_finite);
+  const Status network =
+      flags.network.empty() ? OkStatus() : emulation->WriteNetwork(flags.network);
+  RT_RETURN_IF_ERROR(lines);
+  RT_RETURN_IF_ERROR(network);
+  return summary.not_finite.empty() ? kExitSuccess : kExitNotFinite;
+}
+
 StatusOr<int> RunEmulate(EmulateFlags flags) {
   ReceiveStopSignals();
   RT_ASSIGN_OR_RETURN(flags.out, OutputPath(flags.out));
   if (!flags.data.empty()) flags.config.SetString("data.path", flags.data);
-  RT_ASSIGN_OR_RETURN(const EmulationScript script, ReadScript(flags.script, flags.script_set));
+  for (const std::string& path : {flags.out, flags.network}) {
+    if (!path.empty()) RT_RETURN_IF_ERROR(CheckOutputPath(path));
+  }
+  RT_ASSIGN_OR_RETURN(EmulationScript script, ReadScript(flags.script, flags.script_set));
   RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
   if (loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
@@ -73,23 +105,16 @@ StatusOr<int> RunEmulate(EmulateFlags flags) {
   if (!outputs.empty()) LogInfo(outputs);
   RT_RETURN_IF_ERROR(DecidePrecisionAlone(StepOfRun(loaded.config), &loaded));
   if (flags.measure) {
+    script.clear_compute();  // else there would be nothing to measure
     RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
     PrintCompute(job->compute());
     return kExitSuccess;
   }
-  const auto result = Emulate(loaded, data, script, flags.network);
-  if (!result.ok() && StopSignal() != 0) return kExitSignalBase + StopSignal();
-  RT_RETURN_IF_ERROR(Status(result.status()));
-  if (!flags.out.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.out, result->lines));
-  if (flags.json) {
-    std::cout << SummaryJson(result->summary) << '\n';
-  } else {
-    PrintSummary(*result);
-  }
-  if (!result->summary.diverges.empty()) LogWarning(result->summary.diverges);
-  if (result->summary.not_finite.empty()) return kExitSuccess;
-  LogError("not finite: " + result->summary.not_finite);
-  return kExitNotFinite;
+  auto emulation = Emulation::Create(&loaded, &data, script);
+  if (!emulation.ok() && StopSignal() != 0) return kExitSignalBase + StopSignal();
+  RT_RETURN_IF_ERROR(Status(emulation.status()));
+  const Status ended = emulation->Run();
+  return Finish(flags, ended, &*emulation);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <string_view>
 
@@ -27,6 +28,22 @@ StatusOr<std::string> OutputPath(const std::string& flag) {
     return ErrnoStatus(errno, fmt::format("cannot write to standard output ('{}')", flag));
   }
   return fmt::format("/proc/self/fd/{}", output);
+}
+
+Status CheckOutputPath(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.starts_with("/proc/")) return OkStatus();  // an open descriptor
+  std::error_code error;
+  const fs::path target = fs::weakly_canonical(fs::absolute(path), error);
+  if (error) return ErrnoStatus(error.value(), fmt::format("cannot write '{}'", path));
+  const fs::file_status status = fs::status(target, error);
+  if (fs::is_directory(status)) {
+    return InvalidArgument(fmt::format("'{}' is a folder; give the name of a file", path));
+  }
+  if (fs::exists(status) && !fs::is_regular_file(status)) return OkStatus();  // a pipe, a device
+  const std::string folder = target.parent_path().string() + "/.";
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return OkStatus();
+  return ErrnoStatus(errno, fmt::format("cannot write '{}'", path));
 }
 
 }  // namespace ringtail

@@ -14,6 +14,11 @@ namespace ringtail {
 // mix. Errors: standard output is closed.
 StatusOr<std::string> OutputPath(const std::string& flag);
 
+// For work that takes long before it writes to `path` (as OutputPath gives it): whether a file can
+// probably be written there. Creates and opens nothing. Errors name the path: a folder, or one that
+// is missing or cannot be written to.
+Status CheckOutputPath(const std::string& path);
+
 }  // namespace ringtail
 
 #endif  // RINGTAIL_APPS_DOGS_VS_CATS_OUTPUT_PATH_H_

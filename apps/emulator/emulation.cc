@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "apps/emulator/rules/local_rounds_rule.h"
 #include "apps/emulator/rules/post_local_rule.h"
@@ -12,7 +14,6 @@
 #include "apps/trainer/local/local_period.h"
 #include "apps/trainer/local/round_report.h"
 #include "core/stop_signal.h"
-#include "core/stopwatch.h"
 #include "dist/config_check.h"
 #include "dist/parameter_server/rule_choice.h"
 #include "optim/weight_average.h"
@@ -23,7 +24,9 @@ namespace {
 // What the script says will happen.
 class ScriptedEvents {
  public:
-  ScriptedEvents(EmulatedJob* job, EmulatedRule* rule) : job_(job), rule_(rule) {}
+  ScriptedEvents(EmulatedJob* job, EmulatedRule* rule) : job_(job), rule_(rule) {
+    for (const int worker : job->FirstWorkers()) joined_.insert(worker);
+  }
 
   void Schedule() {
     const EmulationScript& script = job_->script();
@@ -52,13 +55,13 @@ class ScriptedEvents {
 
   // The lowest worker that lives and has joined sends its state.
   Status Join(int worker) {
-    int source = 0;
-    while (source < worker && job_->is_dead(source)) ++source;
-    if (source == worker) return OkStatus();  // no worker is left to join
+    const auto source = std::ranges::find_if(joined_, [this](int w) { return !job_->is_dead(w); });
+    if (source == joined_.end()) return OkStatus();  // no worker is left to join
     Log(worker, "asks to join");
-    job_->network()->Send(source, worker, rule_->StateBytes(), [this, worker] {
+    job_->network()->Send(*source, worker, rule_->StateBytes(), [this, worker] {
       if (job_->is_dead(worker)) return OkStatus();
       Log(worker, "joins");
+      joined_.insert(worker);
       return rule_->OnJoin(worker);
     });
     return OkStatus();
@@ -70,6 +73,7 @@ class ScriptedEvents {
 
   EmulatedJob* const job_;
   EmulatedRule* const rule_;
+  std::set<int> joined_;  // the first ones, too; also those that have died since
 };
 
 // A mean of one changes nothing: every step is an update of its own, as in LocalUpdate.
@@ -92,46 +96,52 @@ StatusOr<std::unique_ptr<EmulatedRule>> MakeRule(EmulatedJob* job) {
   return LocalRoundsRule::Create(job, {.workers = job->FirstWorkers()});
 }
 
-// Averaged weights, if the run keeps them.
-Status WriteNetwork(const std::string& path, EmulatedJob* job, const TrainingData& data) {
-  WeightAverage* const average = job->state()->average();
-  if (average != nullptr) average->Swap();
-  Status status = WriteModelFile(path, *job->arena(),
-                                 ModelMetadata(job->config(), data.dataset->class_names()));
-  if (average != nullptr) average->Swap();
-  return status;
-}
-
 }  // namespace
 
-StatusOr<EmulationResult> Emulate(const LoadedConfig& loaded, const TrainingData& data,
-                                  const EmulationScript& script, const std::string& network) {
+StatusOr<Emulation> Emulation::Create(const LoadedConfig* loaded, const TrainingData* data,
+                                      const EmulationScript& script) {
   const Stopwatch watch;
-  RT_ASSIGN_OR_RETURN(const auto job, EmulatedJob::Create(&loaded, &data, script));
-  RT_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedRule> rule, MakeRule(job.get()));
-  ScriptedEvents events(job.get(), rule.get());
+  RT_ASSIGN_OR_RETURN(std::unique_ptr<EmulatedJob> job, EmulatedJob::Create(loaded, data, script));
+  RT_ASSIGN_OR_RETURN(std::unique_ptr<EmulatedRule> rule, MakeRule(job.get()));
+  return Emulation(watch, data, std::move(job), std::move(rule));
+}
+
+Status Emulation::Run() {
+  ScriptedEvents events(job_.get(), rule_.get());
   events.Schedule();
-  EventQueue* const queue = job->queue();
-  RT_RETURN_IF_ERROR(rule->Begin());
-  while (!rule->finished()) {
+  EventQueue* const queue = job_->queue();
+  RT_RETURN_IF_ERROR(rule_->Begin());
+  while (!rule_->finished()) {
     if (StopSignal() != 0) return Cancelled("a signal asked to stop");
     if (queue->empty()) return FailedPrecondition("all workers are dead, and none joins");
     const Status status = queue->RunNext();
     if (status.ok()) continue;
     return status.Annotate(fmt::format("at {:.3f} virtual s", Seconds(queue->now_ns())));
   }
-  EmulationSummary& summary = job->log()->summary();
-  summary.virtual_s = Seconds(queue->now_ns());
-  summary.sent_bytes = job->network()->sent_bytes();
-  if (!network.empty()) RT_RETURN_IF_ERROR(WriteNetwork(network, job.get(), data));
-  const std::span<const float> weights = job->arena()->values();
-  return EmulationResult{.lines = job->log()->text(),
+  return OkStatus();
+}
+
+EmulationResult Emulation::Result() const {
+  EmulationSummary summary = job_->log()->summary();
+  summary.virtual_s = Seconds(job_->queue()->now_ns());
+  summary.sent_bytes = job_->network()->sent_bytes();
+  const std::span<const float> weights = job_->arena()->values();
+  return EmulationResult{.lines = job_->log()->text(),
                          .summary = summary,
-                         .compute = job->compute(),
+                         .compute = job_->compute(),
                          .weights = {weights.begin(), weights.end()},
-                         .pass_times = job->net()->times(),
-                         .real = *job->real(),
-                         .real_s = watch.Seconds()};
+                         .pass_times = job_->net()->times(),
+                         .real = *job_->real(),
+                         .real_s = watch_.Seconds()};
+}
+
+Status Emulation::WriteNetwork(const std::string& path) {
+  WeightAverage* const average = job_->state()->average();
+  if (average != nullptr) average->Swap();
+  Status status = WriteModelFile(path, *job_->arena(),
+                                 ModelMetadata(job_->config(), data_->dataset->class_names()));
+  if (average != nullptr) average->Swap();
+  return status;
 }
 
 }  // namespace ringtail

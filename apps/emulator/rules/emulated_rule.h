@@ -2,7 +2,7 @@
 // an emulation what UpdatePath (apps/trainer/update/update_path.h) is to a real run, for all workers
 // at once.
 //
-//   Emulate     Begin -> events ... -> finished          the rule schedules events, the queue runs them
+//   Emulation   Begin -> events ... -> finished          the rule schedules events, the queue runs them
 //   script      slow (in the job's speed model), OnDeath, OnNotice, OnJoin
 //
 // Thread-safety: the trainer thread. An error ends the emulation.

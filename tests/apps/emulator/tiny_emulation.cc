@@ -30,7 +30,10 @@ StatusOr<EmulationResult> EmulateTiny(const std::string& text,
   const LoadedConfig loaded = TinyConfig(all);
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
-  return Emulate(loaded, data, script, network);
+  RT_ASSIGN_OR_RETURN(Emulation emulation, Emulation::Create(&loaded, &data, script));
+  RT_RETURN_IF_ERROR(emulation.Run());
+  if (!network.empty()) RT_RETURN_IF_ERROR(emulation.WriteNetwork(network));
+  return emulation.Result();
 }
 
 std::vector<nlohmann::json> LinesOf(const EmulationResult& result, const std::string& kind) {

@@ -20,7 +20,7 @@ inline const std::string kFreeWire =
     "between_hosts { mbit_per_s: 1e9 latency_us: 0 } within_host { latency_us: 0 } ";
 
 // Adapts the config of the tiny run to `workers` workers: a global batch of 8 images.
-// `network`: Emulate.
+// `network`: Emulation::WriteNetwork; empty: nowhere.
 StatusOr<EmulationResult> EmulateTiny(const std::string& script, const Overrides& overrides = {},
                                       const std::string& network = "");
 EmulationScript TinyScript(const std::string& text);
