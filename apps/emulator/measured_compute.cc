@@ -1,5 +1,7 @@
 #include "apps/emulator/measured_compute.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -90,6 +92,24 @@ Status MeasureRound(const LocalConfig& config, ParameterArena* arena, ComputeScr
   return OkStatus();
 }
 
+// What workers exchange through codecs: gradients, differences at the ends of rounds, or, in a run
+// whose rounds begin at an epoch, both, of which a script knows one cost. InvalidArgument if they
+// differ. `images_per_step`: of all workers.
+StatusOr<CodedKind> KindOf(const DistConfig& dist, int64_t images_per_step) {
+  const CodedKind gradients{.config = dist.compression(),
+                            .samples = static_cast<double>(images_per_step)};
+  if (!UsesLocalRounds(dist)) return gradients;
+  const CodedKind differences{.config = dist.local().compression()};
+  if (dist.local().start_epoch() == 0 || !CompressesAnything(gradients.config)) return differences;
+  if (!CompressesAnything(differences.config)) return gradients;
+  using google::protobuf::util::MessageDifferencer;
+  if (MessageDifferencer::Equals(gradients.config, differences.config)) return differences;
+  return InvalidArgument(
+      "gradients until dist.local.start_epoch and differences after it are coded in two ways, and "
+      "what coding costs is measured for one: say it in the script (encode_ms and decode_ms of "
+      "compute), or let dist.compression and dist.local.compression be the same");
+}
+
 void AddCoding(const CodedKind& kind, const ParameterArena& arena, ComputeScript* compute) {
   if (!CompressesAnything(kind.config)) return;
   const LayerCoding coding = MeasureCodedLayers(kind, arena.parameters());
@@ -102,17 +122,14 @@ void AddCoding(const CodedKind& kind, const ParameterArena& arena, ComputeScript
 StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, StepImages* images,
                                        const RunConfig& config, ParameterArena* arena,
                                        int64_t images_per_step) {
+  RT_ASSIGN_OR_RETURN(const CodedKind coded, KindOf(config.dist(), images_per_step));
   AlignedBuffer values = Copy(arena->values()), statistics = Copy(arena->buffer_values());
   ComputeScript compute;
   RT_RETURN_IF_ERROR(MeasureSteps(net, rows, images, config.optim(), arena, &compute));
   if (UsesLocalRounds(config.dist())) {
     RT_RETURN_IF_ERROR(MeasureRound(config.dist().local(), arena, &compute));
-    AddCoding({.config = config.dist().local().compression()}, *arena, &compute);
-  } else {
-    AddCoding(
-        {.config = config.dist().compression(), .samples = static_cast<double>(images_per_step)},
-        *arena, &compute);
   }
+  AddCoding(coded, *arena, &compute);
   arena->SwapValues(&values, &statistics);
   return compute;
 }

@@ -20,7 +20,8 @@ namespace ringtail {
 // `rows` of the first batch, `images` beside them (as many in a batch), and as many updates:
 // ms_per_image, update_ms, prepare_ms, jitter, cores (a quota of less counts as one: both a step and what
 // shares its core are measured under it) and wake_delay_ms; with local rounds round_ms; with compression encode_ms and
-// decode_ms. `images_per_step`: of all workers.
+// decode_ms. `images_per_step`: of all workers. InvalidArgument if steps are coded in one way until
+// dist.local.start_epoch, and rounds in another one after it: a script has one cost of coding.
 StatusOr<ComputeScript> MeasureCompute(SharedNet* net, ElementRange rows, StepImages* images,
                                        const RunConfig& config, ParameterArena* arena,
                                        int64_t images_per_step);
