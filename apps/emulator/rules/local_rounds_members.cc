@@ -48,10 +48,16 @@ Status LocalRoundsRule::OnDeath(int /*worker*/) {
   return OkStatus();
 }
 
+// Workers that joined sit down when one that has a seat ends a round: without any, none ever does.
 Status LocalRoundsRule::OnNotice(int worker) {
   std::erase(joining_, worker);
   std::erase(present_, worker);
-  if (present_.empty()) return FailedPrecondition("no worker is left");
+  if (std::ranges::none_of(present_, [this](int w) { return Counts(w); })) {
+    return FailedPrecondition(
+        present_.empty() && joining_.empty()
+            ? "no worker is left"
+            : "no worker is left that has begun; those that joined wait for the end of a round");
+  }
   const auto seat = seats_.find(worker);
   std::vector<int64_t> begun_again;
   for (auto& [number, round] : rounds_) {

@@ -20,7 +20,8 @@
 //   a death        before Take: the others wait until they notice it, then begin the exchange again
 //                  without it. After Take: its change counts, and it is missing from the next round.
 //   a new worker   begins with the first round that is fixed after its arrival, with the common
-//                  weights and an empty optimizer state
+//                  weights and an empty optimizer state, when the round before it (overlapped: two
+//                  before) ends. If all that have begun are dead by then, the run ends in an error
 //
 // Thread-safety: the trainer thread. Memory per worker: VirtualWorker, LocalRound.
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_LOCAL_ROUNDS_RULE_H_

@@ -42,7 +42,8 @@ Status SynchronousRule::OnJoin(int worker) {
 Status SynchronousRule::OnNotice(int worker) {
   std::erase(joining_, worker);
   if (std::erase(workers_, worker) == 0) return OkStatus();
-  if (workers_.empty()) return FailedPrecondition("no worker is left");
+  // Those that joined have the whole state.
+  if (workers_.empty() && joining_.empty()) return FailedPrecondition("no worker is left");
   sum_.Undo();
   return BeginStep();
 }

@@ -155,6 +155,39 @@ TEST(LocalRoundsRuleTest, AllDeadIsAnError) {
               HasSubstr("no worker is left"));
 }
 
+// Worker 2 has joined, and would sit down at the end of a round that no one is left to end: while
+// the others compute the next one, or between the sum and the merge.
+TEST(LocalRoundsRuleTest, AllDeadButOneThatHasNotBegunIsAnError) {
+  const std::string joins = "workers: 2 join { at_s: 0 } ";
+  const auto all_die = [](double at_s) {
+    return fmt::format("kill {{ worker: 0 at_s: {} }} kill {{ worker: 1 at_s: {} }}", at_s, at_s);
+  };
+  const std::string steps = "compute { fixed_ms: 100 } ";
+  const Status computing =
+      EmulateTiny(joins + steps + all_die(0.6), Rounds(4, Form::kOverlapped)).status();
+  EXPECT_THAT(computing.message(), HasSubstr("no worker is left that has begun"));
+  const std::string slow = "between_hosts { mbit_per_s: 1 } ";
+  const Status merging =
+      EmulateTiny(joins + steps + slow + all_die(0.41), Rounds(4, Form::kBlocking)).status();
+  EXPECT_THAT(merging.message(), HasSubstr("no worker is left that has begun"));
+}
+
+// At every moment: the run ends, or an error says why not.
+TEST(LocalRoundsRuleTest, AllDeadAtAnyMomentButOneThatJoined) {
+  for (const Form form : kForms) {
+    for (int ms = 1; ms < 80; ms += 3) {
+      const std::string kill = fmt::format(" at_s: {} noticed_after_s: 0.004 }} ", ms * 1e-3);
+      const Status status =
+          EmulateTiny(kFixed + "workers: 2 between_hosts { mbit_per_s: 20 } join { at_s: 0 } " +
+                          "kill { worker: 0" + kill + "kill { worker: 1" + kill,
+                      Rounds(2, form, {"train.epochs=1.2"}))
+              .status();
+      if (status.ok()) continue;
+      EXPECT_THAT(status.message(), HasSubstr("no worker is left that has begun")) << ms;
+    }
+  }
+}
+
 TEST(LocalRoundsRuleTest, ALossThatIsNotFiniteEndsTheRun) {
   const EmulationResult result =
       EmulateTiny(kFixed + "workers: 2",
