@@ -17,9 +17,45 @@
 namespace ringtail {
 namespace {
 
+Status CheckServers(const LoadedConfig& loaded) {
+  const AsynchronousConfig& config = loaded.config.dist().asynchronous();
+  if (!UsesServers(config)) return OkStatus();
+  if (config.dedicated()) {
+    return loaded.source.Error("dist.asynchronous.dedicated",
+                               "emulated servers are on the hosts of workers: leave dedicated out");
+  }
+  if (config.replicas() == 0) return OkStatus();
+  return loaded.source.Error("dist.asynchronous.replicas",
+                             "emulated servers do not die, and what replicas cost is not "
+                             "emulated: leave replicas out");
+}
+
+Status CheckTraining(const LoadedConfig& loaded) {
+  const TrainConfig& train = loaded.config.train();
+  if (train.freeze_epochs() > 0) {
+    return loaded.source.Error("train.freeze_epochs",
+                               "an emulation cannot unfreeze layers; leave freeze_epochs out");
+  }
+  if (train.patience() > 0) {
+    return loaded.source.Error("train.patience",
+                               "an emulation ends with its last step or at train.until_accuracy: "
+                               "leave patience out");
+  }
+  if (train.on_nan() == TrainConfig::STOP) return OkStatus();
+  return loaded.source.Error("train.on_nan",
+                             "an emulation ends at the first loss that is not finite: set "
+                             "train.on_nan to STOP");
+}
+
 // A run that uses these does something else than what would be emulated.
 Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
   const DistConfig& dist = loaded.config.dist();
+  if (dist.plan() == DistConfig::AUTO && !dist.has_planned()) {
+    return loaded.source.Error("dist.plan",
+                               "an emulation does not plan: set dist.plan to CONFIG, train.batch "
+                               "to the batch of each worker, and what they exchange "
+                               "(`dogs_vs_cats plan` says what it would choose)");
+  }
   if (dist.sync_batch_norm() && script.workers() + script.join_size() > 1) {
     return loaded.source.Error("dist.sync_batch_norm",
                                "an emulation computes one worker after the other, so batch norm "
@@ -34,20 +70,17 @@ Status CheckConfig(const LoadedConfig& loaded, const EmulationScript& script) {
                                "an emulation knows no layers that ranks divide; their mathematics "
                                "is that of whole ones: leave dist.model_parallel out");
   }
-  if (loaded.config.train().freeze_epochs() > 0) {
-    return loaded.source.Error("train.freeze_epochs",
-                               "an emulation cannot unfreeze layers; leave freeze_epochs out");
-  }
-  return OkStatus();
+  RT_RETURN_IF_ERROR(CheckServers(loaded));
+  return CheckTraining(loaded);
 }
 
 // Of all workers in a step; with servers, of one update.
 int64_t ImagesPerStep(const RunConfig& config, const EmulationScript& script) {
   const AsynchronousConfig& servers = config.dist().asynchronous();
-  if (!UsesServers(servers)) return config.train().batch() * script.workers();
+  const int64_t batch = config.train().batch();
+  if (!UsesServers(servers)) return batch * script.workers();
   const Grouping grouping = RuleOf(servers).grouping;
-  return config.train().batch() * grouping.gradients_per_push *
-         grouping.PushesPerUpdate(script.workers());
+  return batch * grouping.gradients_per_push * grouping.PushesPerUpdate(script.workers());
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ ServerRule::ServerRule(EmulatedJob* job, const AsynchronousRule& rule)
       overlap_(PullsAhead(job->config().dist().asynchronous())),
       compresses_(CompressesAnything(job->config().dist().compression())),
       images_per_step_(job->plan().growth_run().images_per_batch),
-      images_per_push_(job->config().train().batch() * rule.grouping.gradients_per_push),
+      images_per_push_(int64_t{job->config().train().batch()} * rule.grouping.gradients_per_push),
       tickets_(job->plan().batches_per_epoch() * images_per_step_,
                job->plan().total_steps() * images_per_step_),
       guard_(WatchLoss(images_per_push_, job->plan().batches_per_epoch() * images_per_step_,

@@ -10,13 +10,15 @@ namespace ringtail {
 
 Status ServerRule::CreateServers() {
   const AsynchronousConfig& config = job_->config().dist().asynchronous();
-  const int asked = config.servers() > 0 ? config.servers() : job_->script().workers();
+  const int workers = job_->script().workers();
+  const int asked = config.servers() > 0 ? config.servers() : workers;
   std::vector<int64_t> bytes;
   for (const Parameter& parameter : job_->arena()->parameters()) {
     bytes.push_back(parameter.elements * static_cast<int64_t>(sizeof(float)));
   }
+  // Each on the host of a worker (PlaceShards).
   const ShardMap map =
-      DivideIntoShards(bytes, std::min<int>(asked, static_cast<int>(bytes.size())));
+      DivideIntoShards(bytes, std::min({asked, workers, static_cast<int>(bytes.size())}));
   int64_t all_bytes = 0;
   for (const int64_t each : bytes) all_bytes += each;
   const double own_rate = optim_.learning_rate() / job_->optim().learning_rate();

@@ -74,6 +74,36 @@ TEST(ServerRuleTest, SynchronousServersHaveTheBitsOfTheReducer) {
   }
 }
 
+// As real ranks have them, each on the host of a worker.
+TEST(ServerRuleTest, NoMoreServersThanWorkers) {
+  const auto lines = [](int servers) {
+    return EmulateTiny(kFixed + "workers: 2",
+                       Rule("ASYNCHRONOUS", {fmt::format("dist.asynchronous.servers={}", servers)}))
+        ->lines;
+  };
+  EXPECT_EQ(lines(8), lines(2));
+  EXPECT_NE(lines(2), lines(1));
+}
+
+TEST(ServerRuleTest, WhatCannotBeEmulatedIsRefused) {
+  const auto error = [](const std::string& field) {
+    return EmulateTiny(kFixed + "workers: 2", Rule("ASYNCHRONOUS", {field})).status().message();
+  };
+  EXPECT_THAT(error("dist.asynchronous={ rule: ASYNCHRONOUS servers: 1 dedicated: true }"),
+              HasSubstr("leave dedicated out"));
+  EXPECT_THAT(error("dist.asynchronous.replicas=1"), HasSubstr("leave replicas out"));
+}
+
+// 2^32 images an update.
+TEST(ServerRuleTest, AnUpdateOfMoreImagesThanThereAreIsRefused) {
+  EXPECT_THAT(EmulateTiny(kFixed + "workers: 2",
+                          Rule("ASYNCHRONOUS",
+                               {"train.batch=65536", "dist.asynchronous.gradients_per_push=65536"}))
+                  .status()
+                  .message(),
+              HasSubstr("fewer than one batch of"));
+}
+
 // While a worker computes, each of the others pushes once; with the pull before, twice.
 TEST(ServerRuleTest, StalenessIsTheOtherWorkers) {
   const std::string script = kVaried + kFreeWire + "workers: 4";

@@ -210,6 +210,26 @@ TEST(SynchronousRuleTest, AWorkerThatJoinsTakesItsRows) {
   EXPECT_EQ(images, result.summary.images);
 }
 
+// It has the whole state, and waits for the next step only.
+TEST(SynchronousRuleTest, AWorkerThatJoinedContinuesWhenAllOthersAreDead) {
+  const EmulationResult result = EmulateTiny(
+                                     "compute { fixed_ms: 100 } workers: 1 join { at_s: 0.11 } "
+                                     "kill { worker: 0 at_s: 0.15 }",
+                                     {"train.batch=8"})
+                                     .value();
+  EXPECT_EQ(result.summary.steps, 4 * kTinyStepsPerEpoch);
+  EXPECT_EQ(LinesOf(result, "step").back()["worker"], 1);
+}
+
+// Worker 1 joins after worker 2, and has nothing to send to it.
+TEST(SynchronousRuleTest, NoStateComesFromAWorkerThatHasNotJoined) {
+  EXPECT_THAT(EmulateTiny(kFixed + "workers: 1 join { at_s: 20 } join { at_s: 10 } "
+                                   "kill { worker: 0 at_s: 0.01 noticed_after_s: 60 }")
+                  .status()
+                  .message(),
+              HasSubstr("no worker is left"));
+}
+
 // On a wire that is slow beside a step; a worker that dies takes its residuals with it.
 TEST(SynchronousRuleTest, CompressedGradients) {
   const std::string slow = kFixed + "workers: 4 between_hosts { mbit_per_s: 4 } ";
@@ -240,6 +260,12 @@ TEST(SynchronousRuleTest, WhatCannotBeEmulatedIsRefused) {
               HasSubstr("batch norm cannot see all of them"));
   EXPECT_THAT(EmulateTiny("workers: 2", {"dist.model_parallel.linear=AUTO"}).status().message(),
               HasSubstr("no layers that ranks divide"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"dist.plan=AUTO"}).status().message(),
+              HasSubstr("set dist.plan to CONFIG"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"train.patience=2"}).status().message(),
+              HasSubstr("leave patience out"));
+  EXPECT_THAT(EmulateTiny("workers: 2", {"train.on_nan=SKIP"}).status().message(),
+              HasSubstr("set train.on_nan to STOP"));
   EXPECT_THAT(EmulateTiny("workers: 8", {"train.batch=20"}).status().message(),
               HasSubstr("fewer than one batch of 160 over all workers"));
   EXPECT_THAT(EmulateTiny("workers: 2", {"data.image_size=18", "train.phase="}).status().message(),
