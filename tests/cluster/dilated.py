@@ -250,10 +250,24 @@ def report(metrics, dilation, warm_up):
         value = middle(line[name] for line in steps)
         figures[name] = None if value is None else value / dilation.factor
     figures['comm_bytes'] = middle(line['comm_bytes'] for line in steps)
-    rounds = [line for line in lines if line['kind'] == 'round' and line['step'] > steps[0]['step']]
     if steps[0]['kind'] == 'update':
         return figures | report_of_updates(steps, dilation)
-    return figures | (report_of_rounds(rounds, dilation) if rounds else {})
+    rounds = [line for line in lines if line['kind'] == 'round']
+    counted = [line for line, begin in zip(rounds, begins_of(rounds)) if begin >= steps[0]['step'] - 1]
+    if rounds and not counted:
+        die(f'no round began after the {warm_up} steps to warm up: train more steps, or fewer of them to warm up: --warm-up')
+    return figures | (report_of_rounds(counted, dilation) if rounds else {})
+
+
+def begins_of(rounds):
+    """How many steps were done when the time of each round's line began. The line of a round that overlaps comes at the end of the next
+    one, and has the time since the line before: that of the next one's steps. But the first has the time of its own steps; so has the last,
+    which comes at once with the one before."""
+    begins = [line['step'] - line['local_steps'] for line in rounds]
+    if len(rounds) > 1 and rounds[-2]['step'] == rounds[-1]['step']:
+        begins[0] -= rounds[1]['local_steps']
+        begins[1:-1] = [line['step'] for line in rounds[:-2]]
+    return begins
 
 
 def report_of_updates(updates, dilation):
@@ -335,7 +349,8 @@ def parse():
     parser.add_argument('--apart', action='store_true', help='dogs_vs_cats train: every rank has a run of its own; the report is of rank 0')
     parser.add_argument('--period-ms', type=float, default=PERIOD_MS, help='of the limit on the processor; longer where a share '
                                                                            f'of it would be less than 1 ms (default {PERIOD_MS})')
-    parser.add_argument('--warm-up', type=int, default=5, help='first steps that do not count (default 5)')
+    parser.add_argument('--warm-up', type=int, default=5, help='first steps that do not count, nor do rounds with one of them '
+                                                              '(default 5)')
     parser.add_argument('--programs', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of dogs_vs_cats and '
                                                                                                'bench_allreduce')
     parser.add_argument('--json', action='store_true', help='the report as one line of JSON')
@@ -403,12 +418,12 @@ def main():
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     others = OtherLoad()
+    work, groups = pathlib.Path(tempfile.mkdtemp(prefix='ringtail-dilated-')), None
     try:
-        groups = CpuGroups(dilation.shares, dilation.period_ms)
-    except OSError as error:
-        die(error)
-    work = pathlib.Path(tempfile.mkdtemp(prefix='ringtail-dilated-'))
-    try:
+        try:
+            groups = CpuGroups(dilation.shares, dilation.period_ms)
+        except OSError as error:
+            die(error)
         status = run(args, dilation, groups, work)
         if status != 0:
             tell_of_failure(work)
@@ -430,7 +445,8 @@ def main():
         print(json.dumps(result) if args.json else as_text(result))
         return 0
     finally:
-        groups.remove()
+        if groups:
+            groups.remove()
         shutil.rmtree(work, ignore_errors=True)
 
 
