@@ -8,6 +8,7 @@ also while every other process sleeps. Needs root; OSError says what is missing.
 import os
 import pathlib
 import re
+import sys
 import time
 
 
@@ -36,9 +37,11 @@ class CpuGroups:
                     (folder / 'cpu.cfs_quota_us').write_text(str(quota_us))
                 else:
                     (folder / 'cpu.max').write_text(f'{quota_us} {period_us}')
-        except OSError as error:
+        except BaseException as error:  # a signal's, too
             self.remove()
-            raise OSError(f'no cpu cgroup can be made: {error}') from error
+            if isinstance(error, OSError):
+                raise OSError(f'no cpu cgroup can be made: {error}') from error
+            raise
 
     def _parent(self):
         mounts = [line.split() for line in pathlib.Path('/proc/self/mounts').read_text().splitlines()]
@@ -56,7 +59,7 @@ class CpuGroups:
         raise OSError('no cpu cgroup is mounted')
 
     def remove(self):
-        """Also if processes in them have been killed just now."""
+        """Also if processes in them have been killed just now. Says what stays, since a process is still in it."""
         for folder in [*self.ranks, self.root]:
             for _ in range(100):
                 try:
@@ -67,3 +70,5 @@ class CpuGroups:
                     time.sleep(0.05)
                     continue
                 break
+            else:
+                print(f'cpu_groups: {folder} could not be removed', file=sys.stderr)

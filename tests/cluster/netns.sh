@@ -51,6 +51,8 @@ take_down() {
   for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
   wait 2>/dev/null || true
   for namespace in "$name"sw $(seq -f "$name-%g" 0 $((ranks - 1))); do
+    # What a rank has started may outlive it.
+    { ip netns pids "$namespace" | xargs -r kill -KILL; } 2>/dev/null || true
     ip netns del "$namespace" 2>/dev/null || true  # with it go its links
   done
 }
