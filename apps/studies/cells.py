@@ -1,7 +1,7 @@
 """What the studies with the emulator share: cells, each a training run whose result is a file.
 
 A cell is a name and a command's fields. Its file is written when the run is done, so that the same command continues with the cells
-that are missing, and tables share cells.
+that are missing, and tables share cells. A file that was made with other --set or --threads is refused.
 """
 import concurrent.futures
 import json
@@ -29,10 +29,7 @@ def emulate(args, config, overrides, script):
 
 def read(args, name):
     path = os.path.join(args.out, name + '.json')
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+    return study.read_result(args, path) if os.path.exists(path) else None
 
 
 def curve_of(path):

@@ -42,7 +42,7 @@ def run_cell(args, start, images, seed):
 
 def measure(args, start, images, seed):
     path = os.path.join(args.out, f'{start}-{images}-s{seed}.json')
-    return study.once(path, lambda: run_cell(args, start, images, seed))
+    return study.once(args, path, lambda: run_cell(args, start, images, seed))
 
 
 def mean(results, key):

@@ -96,13 +96,22 @@ def cell(args, hosts, cores, rate, pixels, apart=False):
     if not os.path.exists(path):
         if args.print_only:
             return None
-        result = run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart)
+        result = {**(run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart)), 'set': args.set}
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(result, file, indent=1)
         os.rename(path + '.part', path)
         print(f'{name}: {result.get("images_per_s", "failed")} images/s, {"".join(result.get("plan", []))}', flush=True)
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+    return study.read_result(args, path)
+
+
+def why_not(found):
+    """Of a cell without a speed; nothing if it has one, or has not been measured."""
+    failed = (found or {}).get('failed')
+    if failed is None:
+        return ''
+    if failed.count('dilated.sh: the probe finds') == dilated.PROBES:
+        return 'not carried here'
+    return 'failed: ' + (failed.splitlines() or [''])[-1].strip().replace('|', '/')
 
 
 def speed(found):
@@ -140,7 +149,8 @@ def print_grid(args):
     print('\n| hosts | cores | links | times one host | plan |\n|---|---|---|---|---|')
     for hosts, cores, rate in GRID:
         times, found = times_one_host(args, hosts, cores, rate, 64), cell(args, hosts, cores, rate, 64)
-        print(f'| {hosts} | {cores} | {rate} | {f"{times:.2f}" if times else "not carried here"} | '
+        shown = f'{times:.2f}' if times else why_not(found) or why_not(cell(args, 1, 1, 'none', 64))
+        print(f'| {hosts} | {cores} | {rate} | {shown} | '
               f'{"".join((found or {}).get("plan", []))} |')
 
 

@@ -56,8 +56,7 @@ def known(args, recipe, precision, seeds):
     for seed in seeds:
         path = path_of(args, recipe, precision, seed)
         if os.path.exists(path):
-            with open(path, encoding='utf-8') as file:
-                results.append(json.load(file))
+            results.append(study.read_result(args, path))
     return results
 
 

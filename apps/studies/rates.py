@@ -23,7 +23,7 @@ def run_cell(args, epochs, rate, seed):
 
 def measure(args, epochs, rate, seed):
     path = os.path.join(args.out, f'{args.name}-e{epochs:g}-r{rate:g}-s{seed}.json')
-    return study.once(path, lambda: run_cell(args, epochs, rate, seed))
+    return study.once(args, path, lambda: run_cell(args, epochs, rate, seed))
 
 
 def main():

@@ -61,14 +61,24 @@ def train(args, config, overrides, ranks=1, rate=None, threads=1):
         return Run(folder, done.stdout + done.stderr)
 
 
-def once(path, make):
+def read_result(args, path):
+    """What a study has written; refused if that was with other settings, as far as the file says with which."""
+    with open(path, encoding='utf-8') as file:
+        result = json.load(file)
+    for field in ('set', 'threads'):
+        now = getattr(args, field, None)
+        if field in result and now is not None and result[field] != now:
+            raise SystemExit(f'{path} was made with --{field} {result[field]}, and {now} is asked for: take another --out, or remove it')
+    return result
+
+
+def once(args, path, make):
     """What make() returns, kept in a file, which is written at the end, so that a study that was interrupted continues."""
     if not os.path.exists(path):
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(make(), file)
         os.rename(path + '.part', path)
-    with open(path, encoding='utf-8') as file:
-        return json.load(file)
+    return read_result(args, path)
 
 
 def percent(fraction):
