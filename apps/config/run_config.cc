@@ -74,6 +74,11 @@ Status ValidateFreezing(const RunConfig& config, const ConfigSource& source) {
                         "ranks that take steps of their own (dist.local) cannot unfreeze layers: "
                         "leave freeze_epochs out, or dist.local");
   }
+  if (FindDgc(config.dist().compression()) != nullptr) {
+    return source.Error("train.freeze_epochs",
+                        "dgc keeps the momentum of layers, which ends where others are unfrozen: "
+                        "leave freeze_epochs out, or take top_k");
+  }
   return OkStatus();
 }
 

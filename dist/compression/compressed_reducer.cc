@@ -111,7 +111,8 @@ Status CompressedReducer::ReduceCompressed(Communicator* ranks, size_t index,
 void CompressedReducer::Compare(const Bucket& bucket, std::span<const float> dense) {
   for (const size_t i : bucket.parameters) {
     const LayerScheme& scheme = layers_[i].scheme;
-    if (scheme.dense() || !IsDue(i)) continue;
+    // What has waited is the sum of several steps, and has another direction than this one.
+    if (scheme.dense() || scheme.every_steps > 1) continue;
     const Parameter& p = arena_->parameters()[i];
     const std::span<const float> residual =
         scheme.memory != MemoryKind::kNone ? memories_.residual(i) : std::span<float>();

@@ -77,8 +77,14 @@ Status CheckRule(const CompressionRule& rule, bool error_feedback, const ConfigS
     return check.Error("max_elements", "max_elements is below min_elements: no layer fits");
   }
   RT_RETURN_IF_ERROR(check.Between("every_steps", rule.every_steps(), 1, kMostSteps));
-  if (rule.every_steps() > 1 && rule.scheme().kind_case() == Kind::kDense) {
+  const Kind kind = rule.scheme().kind_case();
+  if (rule.every_steps() > 1 && (kind == Kind::kDense || kind == Kind::KIND_NOT_SET)) {
     return check.Error("every_steps", "what travels uncompressed cannot wait; bf16 {} can");
+  }
+  if (rule.every_steps() > 1 && (kind == Kind::kQsgd || kind == Kind::kTerngrad)) {
+    return check.Error("every_steps",
+                       "what draws at random cannot wait: the residual would keep its noise, which "
+                       "grows (dist/compression/memory/error_feedback.h); linear8 {} can");
   }
   if (rule.every_steps() > 1 && !error_feedback) {
     return check.Error("every_steps", "gradients wait in the residual: error_feedback is false");

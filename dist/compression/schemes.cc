@@ -31,6 +31,7 @@ using SketchPointer = std::unique_ptr<Sketch>;
 
 constexpr int kMostLevels = 127, kMostRank = 32;
 constexpr double kLeastRate = 1e-6;
+constexpr double kLeastThreshold = 1e-30;                     // ToScale makes 0 of less than 2^-100
 constexpr double kDgcWarmUp[] = {0.25, 0.063, 0.015, 0.004};  // densities of the first epochs
 
 ValueFormat FormatOf(SparseValues::Format values) {
@@ -61,6 +62,10 @@ DgcOptions OptionsOf(const DgcScheme& scheme) {
 
 Status CheckTwoBit(const TwoBitScheme& scheme, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.NotNegative("threshold", scheme.threshold()));
+  if (scheme.threshold() > 0 && scheme.threshold() < kLeastThreshold) {
+    return check.Error("threshold", fmt::format("threshold is {:g}; it must be at least {:g}, or 0",
+                                                scheme.threshold(), kLeastThreshold));
+  }
   return check.Positive("factor", scheme.factor());
 }
 

@@ -253,6 +253,10 @@ std::vector<Malformed> Runs() {
       {"unfreeze_beside_local_steps",
        And("train { freeze: \"conv\" freeze_epochs: 1 }\ndist { local { period: 4 } }"),
        "dist.local", "freeze_epochs"},
+      {"unfreeze_momentum_of_dgc",
+       And("train { freeze: \"conv\" freeze_epochs: 1 }\noptim { sgd { momentum: 0 } }\n"
+           "dist { compression { scheme { dgc {} } } }"),
+       "dgc", "freeze_epochs"},
       {"until_95", And("train { until_accuracy: 95 }"), "until_accuracy"},
       {"keep_none", And("train { keep_checkpoints: 0 }"), "keep_checkpoints"},
       {"evaluate_never", And("train { evaluate_every_epochs: 0 }"), "evaluate_every_epochs"},

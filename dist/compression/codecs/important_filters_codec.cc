@@ -75,8 +75,9 @@ ImportantFiltersCodec::ImportantFiltersCodec(const ImportantFiltersOptions& opti
 }
 
 std::string ImportantFiltersCodec::Describe() const {
-  return fmt::format("filters of largest mean |g|, {:g}% to {:g}%", options_.max_rate * 100,
-                     options_.min_rate * 100);
+  return fmt::format("filters of largest mean |g|, {:g}% to {:g}%, (n / {})^-{:g}",
+                     options_.max_rate * 100, options_.min_rate * 100, options_.theta,
+                     options_.power);
 }
 
 double ImportantFiltersCodec::RateOf(const EncodeContext& context) const {

@@ -103,13 +103,18 @@ int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int worl
   return (world - 1) * Aligned(codec.PayloadBytes(context));
 }
 
-// Of the largest part, which is the first.
+// Parts have two sizes, that of the first and that of the last. The smaller one may need more bytes: places of
+// sparse codecs are rounded up to whole bytes, and have fewer bits if fewer elements are kept.
 PartBytes PartBytesOf(const Codec& codec, const EncodeContext& context, int world) {
-  EncodeContext part =
-      context.WithShape({.columns = EvenPart(context.shape.elements(), world, 0).count});
-  PartBytes bytes{.gradient = Aligned(codec.PayloadBytes(part))};
-  part.summands = world;
-  bytes.sum = Aligned(codec.PayloadBytes(part));
+  PartBytes bytes;
+  for (const int rank : {0, world - 1}) {
+    const int64_t elements = EvenPart(context.shape.elements(), world, rank).count;
+    if (elements == 0) continue;
+    EncodeContext part = context.WithShape({.columns = elements});
+    bytes.gradient = std::max(bytes.gradient, Aligned(codec.PayloadBytes(part)));
+    part.summands = world;
+    bytes.sum = std::max(bytes.sum, Aligned(codec.PayloadBytes(part)));
+  }
   return bytes;
 }
 

@@ -27,6 +27,11 @@ StatusOr<std::vector<CompressedLayer>> PushLayers(const CompressionConfig& confi
           "servers; take a scheme such as linear8, two_bit or top_k",
           scheme.name));
     }
+    if (scheme.every_steps > 1) {
+      return InvalidArgument(
+          "dist.compression: every push has the gradients of all layers; leave every_steps out "
+          "with dist.asynchronous");
+    }
     layers.push_back({.scheme = std::move(scheme)});
   }
   return layers;

@@ -109,7 +109,7 @@ TEST(ImportantFilters, LargerLayersHaveSmallerRates) {
   const ImportantFiltersCodec uniform(Uniform(0.125));
   EXPECT_DOUBLE_EQ(uniform.RateOf({.shape = FilterShape(10, 10)}), 0.125);
   EXPECT_DOUBLE_EQ(uniform.RateOf({.shape = FilterShape(2000, 2000)}), 0.125);
-  EXPECT_EQ(codec.Describe(), "filters of largest mean |g|, 50% to 5%");
+  EXPECT_EQ(codec.Describe(), "filters of largest mean |g|, 50% to 5%, (n / 10000)^-0.5");
 }
 
 TEST(ImportantFilters, WarmUpStartsWithAllRows) {

@@ -58,6 +58,14 @@ class PushCodingTest : public testing::Test {
   const std::unique_ptr<ParameterArena> model_;
 };
 
+TEST_F(PushCodingTest, LayersThatWaitAreRefused) {
+  const auto layers =
+      PushLayers(ParseConfig<CompressionConfig>(
+                     "min_elements: 1 rule { scheme { linear8 {} } every_steps: 2 }"),
+                 model_->parameters(), 8);
+  EXPECT_THAT(layers.status().message(), HasSubstr("leave every_steps out"));
+}
+
 TEST_F(PushCodingTest, WhatIsLeftOutIsSentLater) {
   for (const char* scheme : {"two_bit {}", "top_k {}", "one_bit {}"}) {
     const auto layers = Layers(scheme).value();
