@@ -101,11 +101,13 @@ std::string InWords(const HostChoice& choice, int hosts) {
                               ? Describe(best.choice)
                               : fmt::format("of {} hosts: {}", hosts, Describe(best.choice));
   const auto images = BatchOfRank(best) * static_cast<int64_t>(best.ranks);
-  std::string words = fmt::format("{}, {} images in a step: predicted {:.2g} times one host", how,
-                                  images, best.images_per_s() / one_host);
+  std::string words = fmt::format("{}, {} images in a step", how, images);
+  if (best.choice.hosts > 1) {
+    words += fmt::format(": predicted {:.2g} times one host", best.images_per_s() / one_host);
+  }
   const bool as_dense = best.choice.period == 1 && best.choice.scheme == kDenseScheme;
   if (!as_dense || best.choice.hosts < hosts) {
-    words += fmt::format("; dense on all of them it would be {:.2g} times",
+    words += fmt::format("; dense on all of them it would be {:.2g} times one host",
                          choice.dense.images_per_s() / one_host);
   }
   return words;

@@ -38,7 +38,7 @@ StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earli
                                    bool equal_shares, TrainingWorld* world);
 
 // "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
-// on all of them it would be 0.15 times"
+// on all of them it would be 0.15 times one host"
 std::string InWords(const HostChoice& choice, int hosts);
 
 // `loaded` with the plan itself in dist.planned, and with its settings, unless `loaded` follows the plan

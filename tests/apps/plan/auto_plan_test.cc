@@ -140,7 +140,7 @@ TEST(MakePlanTest, OneHostWhereTheWireIsFarTooSlow) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_THAT(plan->rank(), ElementsAre(0));
     EXPECT_EQ(plan->world(), 3);
-    EXPECT_THAT(plan->why(), HasSubstr("of 3 hosts: one host"));
+    EXPECT_THAT(plan->why(), HasSubstr("of 3 hosts: one host, 4 images in a step; dense on all"));
     EXPECT_THAT(plan->why(), HasSubstr("idle, since they would slow it down: rank 1, rank 2"));
   }
 }
