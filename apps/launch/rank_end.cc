@@ -106,8 +106,12 @@ std::string NameOfRank(std::span<const RankEnd> ends, int rank) {
 
 RankVerdict Judge(std::span<const RankEnd> ends, std::span<const int> asked) {
   if (const int signal = StoppedTogether(ends); signal != 0) return Stopped(signal);
+  // That a host is gone may be noticed long after the others, which have lost it, have ended.
+  const auto by_launcher = [&](const RankEnd& end) {
+    return end.ended_by_launcher && (end.kind != RankEnd::Kind::kHostLost || !asked.empty());
+  };
   const int failed = Earliest(ends, [&](const RankEnd& end) {
-    return !end.good() && !end.lost_peer() && !end.ended_by_launcher && !EndedAsAsked(end, asked);
+    return !end.good() && !end.lost_peer() && !by_launcher(end) && !EndedAsAsked(end, asked);
   });
   if (failed >= 0 && ends[failed].disagrees()) {
     return {kExitDisagree, -1,

@@ -1,6 +1,7 @@
 #include "dist/liveness/progress_monitor.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <utility>
 
@@ -19,6 +20,15 @@ constexpr int kIntervalsPerDataBeat = 2;
 // it.
 constexpr std::chrono::seconds kExplainLimit{10};
 
+// For the judge. It runs on while the machine sleeps, which steady_clock does not: a lid that was closed is a
+// pause, too.
+LivenessJudge::TimePoint TimeWithSleep() {
+  timespec time{};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  return LivenessJudge::TimePoint(std::chrono::seconds(time.tv_sec) +
+                                  std::chrono::nanoseconds(time.tv_nsec));
+}
+
 MonitorOptions Completed(MonitorOptions options) {
   if (!options.describe) options.describe = [](int rank) { return fmt::format("rank {}", rank); };
   if (!options.on_notice) options.on_notice = [](const std::string& text) { LogWarning(text); };
@@ -34,7 +44,7 @@ ProgressMonitor::ProgressMonitor(Transport* transport, MonitorOptions options)
       arrived_(transport->world_size()),
       exchange_(transport),
       judge_(transport->rank(), transport->world_size(), options_.limits, options_.describe,
-             Clock::now()),
+             TimeWithSleep()),
       stragglers_(transport->world_size(), options_.slow_for, options_.describe),
       next_beat_(Clock::now()) {
   // Alone, there is no rank to tell and none to end.
@@ -96,10 +106,20 @@ void ProgressMonitor::Run() {
 
 bool ProgressMonitor::RunOnce() {
   const Deadline now = Clock::now();
-  judge_.Wake(now);
+  judge_.Wake(TimeWithSleep());
   const uint64_t moved = WatchTraffic();
   // In this order: what is told as the last heartbeat comes after all that was done before Stop.
   const bool last = stopping_;
+  // Events may come a thousand times as often.
+  if (last || now >= next_look_ || now >= next_beat_) LookAtOwn(now, moved, last);
+  moved_ = judge_.moved();
+  if (exchange_.Done() && LossesAreJudged()) return false;
+  if (!TakeEvents(next_look_)) return false;
+  if (!(tolerant_ ? JudgeLosses() : Judge())) return false;
+  return !StopTookTooLong();
+}
+
+void ProgressMonitor::LookAtOwn(Deadline now, uint64_t moved, bool last) {
   Heartbeat own = judge_.OnOwnProgress(progress_.Read(), step_times_.Get(), moved);
   own.last = last;
   if (last) LimitStop(now);
@@ -108,15 +128,11 @@ bool ProgressMonitor::RunOnce() {
     if (last || beats_++ % kIntervalsPerDataBeat == 0) exchange_.Send(HeartbeatLane::kData, own);
     next_beat_ = now + options_.limits.interval;
   }
-  moved_ = judge_.moved();
-  if (exchange_.Done() && LossesAreJudged()) return false;
-  if (!TakeEvents(now + options_.limits.interval / kWakesPerInterval)) return false;
-  if (!(tolerant_ ? JudgeLosses() : Judge())) return false;
-  return !StopTookTooLong();
+  if (transport_->rank() == 0 && !tolerant_) WatchStragglers();
+  next_look_ = now + options_.limits.interval / kWakesPerInterval;
 }
 
 bool ProgressMonitor::Judge() {
-  if (transport_->rank() == 0) WatchStragglers();
   const std::optional<Verdict> verdict = judge_.Judge();
   if (verdict) End(*verdict);
   return !verdict;
@@ -181,7 +197,7 @@ uint64_t ProgressMonitor::WatchTraffic() {
 bool ProgressMonitor::TakeEvents(Deadline until) {
   HeartbeatExchange::Event event;
   for (; exchange_.Next(&event, until); until = Deadline()) {
-    judge_.Wake(Clock::now());  // if this process was stopped, then most likely while it waited
+    judge_.Wake(TimeWithSleep());  // if this process was stopped, then most likely while it waited
     if (!event.lost.ok()) {
       if (tolerant_ && transport_->EndCause().ok()) continue;  // the inbox has it, or will
       End(judge_.OwnFault().value_or(Verdict{.status = event.lost, .culprits = {}}));

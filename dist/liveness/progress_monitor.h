@@ -19,7 +19,7 @@
 //   rank 2, if it wakes up again      ends; on_end: "rank 2, this process, was stopped for 12.0 s"
 //   rank 0 is lost                    the end of all
 //
-// Threads: one, "rt-liveness", wakes four times in an interval. Thread-safety: RecordStep, Stop and
+// Threads: one, "rt-liveness", wakes four times in an interval, and for every burst of heartbeats. Thread-safety: RecordStep, Stop and
 // Explain from one thread, progress() as it says, moved from any.
 // Cost: 64 bytes and 4 for each rank, to and from every rank in each interval; half as much on top
 // of that where no data goes.
@@ -106,6 +106,7 @@ class ProgressMonitor {
   void Run();  // body of thread_
   // False once the monitor has finished.
   bool RunOnce() RT_EXCLUDES(mutex_);
+  void LookAtOwn(Deadline now, uint64_t moved, bool last);
   bool TakeEvents(Deadline until) RT_EXCLUDES(mutex_);
   std::chrono::milliseconds StopLimit() const {
     return tolerant_ ? options_.limits.long_phase : options_.stop_timeout;
@@ -134,6 +135,7 @@ class ProgressMonitor {
   LossJudge losses_{&judge_};
   StragglerWatch stragglers_;
   Deadline next_beat_;
+  Deadline next_look_;  // at this rank's own progress, and at stragglers
   uint64_t beats_ = 0;
   std::optional<Deadline> stop_deadline_;  // none: not stopping
   uint64_t moved_at_stop_ = 0;             // moved_, when stop_deadline_ was set

@@ -40,6 +40,8 @@ TEST(RankEndTest, FindsTheFirstTrueCause) {
       {{Exit(75, 1), ByLauncher(Die(SIGKILL, 2))}, {}, 137, 1},
       {{Exit(5, 1), ByLauncher(Exit(143, 2))}, {}, 5, 0},
       {{{.kind = Kind::kHostLost, .order = 1}, Exit(75, 2)}, {}, 255, 0},
+      {{Exit(75, 1), ByLauncher({.kind = Kind::kHostLost, .order = 2})}, {}, 255, 1},
+      {{Exit(130, 1), ByLauncher({.kind = Kind::kHostLost, .order = 2})}, {SIGINT}, 130, -1},
       {{Exit(143, 1), Exit(143, 2)}, {SIGTERM}, 143, -1},
       {{Exit(143, 1), Exit(143, 2)}, {}, 143, -1},
       {{Exit(152, 1), Exit(152, 2)}, {}, 152, -1},
@@ -58,6 +60,12 @@ TEST(RankEndTest, FindsTheFirstTrueCause) {
     EXPECT_EQ(verdict.culprit, one.culprit) << EndTable(one.ends) << verdict.text;
     EXPECT_EQ(verdict.text.empty(), one.exit_code == 0);
   }
+}
+
+TEST(RankEndTest, AHostThatIsFoundToBeGoneLaterDidNotHang) {
+  const std::vector<RankEnd> ends = {Exit(75, 1),
+                                     ByLauncher({.kind = Kind::kHostLost, .order = 2})};
+  EXPECT_THAT(Judge(ends, {}).text, HasSubstr("was lost with its host: the first to fail"));
 }
 
 TEST(RankEndTest, RankZeroDecidesInAJobThatOutlivesItsLosses) {

@@ -223,7 +223,8 @@ TEST(ServerRuleTest, CodingTakesTime) {
     overrides.insert(overrides.end(), more.begin(), more.end());
     return EmulateTiny(compute + kFreeWire, overrides)->summary.virtual_s;
   };
-  const double steps = kImages / 8;
+  constexpr int64_t kSteps = kImages / 8;
+  const auto steps = static_cast<double>(kSteps);
   EXPECT_NEAR(seconds({}), steps * 4e-3, 1e-5);
   EXPECT_NEAR(seconds({"dist.compression.scheme.linear8={}"}), steps * 9e-3, 2.1e-3);
 }
