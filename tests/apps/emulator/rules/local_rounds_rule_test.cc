@@ -176,15 +176,12 @@ TEST(LocalRoundsRuleTest, AllDeadButOneThatHasNotBegunIsAnError) {
 TEST(LocalRoundsRuleTest, AllDeadAtAnyMomentButOneThatJoined) {
   for (const Form form : kForms) {
     for (int ms = 1; ms < 80; ms += 3) {
-      const std::string kills = fmt::format(
-          "kill {{ worker: 0 at_s: {0} noticed_after_s: 0.004 }} "
-          "kill {{ worker: 1 at_s: {0} noticed_after_s: 0.004 }}",
-          ms * 1e-3);
-      const Status status =
-          EmulateTiny(
-              kFixed + "workers: 2 between_hosts { mbit_per_s: 20 } join { at_s: 0 } " + kills,
-              Rounds(2, form, {"train.epochs=1.2"}))
-              .status();
+      const std::string script = fmt::format(
+          "{}workers: 2 between_hosts {{ mbit_per_s: 20 }} join {{ at_s: 0 }} "
+          "kill {{ worker: 0 at_s: {} noticed_after_s: 0.004 }} "
+          "kill {{ worker: 1 at_s: {} noticed_after_s: 0.004 }}",
+          kFixed, ms * 1e-3, ms * 1e-3);
+      const Status status = EmulateTiny(script, Rounds(2, form, {"train.epochs=1.2"})).status();
       if (status.ok()) continue;
       EXPECT_THAT(status.message(), HasSubstr("no worker is left that has begun")) << ms;
     }
