@@ -20,8 +20,8 @@ constexpr int kIntervalsPerDataBeat = 2;
 // it.
 constexpr std::chrono::seconds kExplainLimit{10};
 
-// For the judge. It runs on while the machine sleeps, which steady_clock does not: a lid that was closed is a
-// pause, too.
+// For the judge. It runs on while the machine sleeps, which steady_clock does not: a lid that was
+// closed is a pause, too.
 LivenessJudge::TimePoint TimeWithSleep() {
   timespec time{};
   clock_gettime(CLOCK_BOOTTIME, &time);
@@ -110,7 +110,7 @@ bool ProgressMonitor::RunOnce() {
   const uint64_t moved = WatchTraffic();
   // In this order: what is told as the last heartbeat comes after all that was done before Stop.
   const bool last = stopping_;
-  // Events may come a thousand times as often.
+  // Events may come a thousand times as often, and with N ranks a look takes rank 0 N^2.
   if (last || now >= next_look_ || now >= next_beat_) LookAtOwn(now, moved, last);
   moved_ = judge_.moved();
   if (exchange_.Done() && LossesAreJudged()) return false;

@@ -19,8 +19,8 @@
 //   rank 2, if it wakes up again      ends; on_end: "rank 2, this process, was stopped for 12.0 s"
 //   rank 0 is lost                    the end of all
 //
-// Threads: one, "rt-liveness", wakes four times in an interval, and for every burst of heartbeats. Thread-safety: RecordStep, Stop and
-// Explain from one thread, progress() as it says, moved from any.
+// Threads: one, "rt-liveness", wakes four times in an interval, and for every burst of heartbeats.
+// Thread-safety: RecordStep, Stop and Explain from one thread, progress() as it says, moved from any.
 // Cost: 64 bytes and 4 for each rank, to and from every rank in each interval; half as much on top
 // of that where no data goes.
 #ifndef RINGTAIL_DIST_LIVENESS_PROGRESS_MONITOR_H_

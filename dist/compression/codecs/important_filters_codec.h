@@ -40,8 +40,8 @@ class ImportantFiltersCodec : public Codec {
  public:
   explicit ImportantFiltersCodec(const ImportantFiltersOptions& options);
 
-  std::string Describe()
-      const override;  // "filters of largest mean |g|, 50% to 5%, (n / 10000)^-0.5"
+  // "filters of largest mean |g|, 50% to 5%, (n / 10000)^-0.5", of n elements
+  std::string Describe() const override;
   bool unbiased() const override { return false; }
   bool divisible() const override { return false; }  // whole rows
   int64_t PayloadBytes(const EncodeContext& context) const override;

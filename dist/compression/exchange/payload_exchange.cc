@@ -103,8 +103,8 @@ int64_t GatheredBytes(const Codec& codec, const EncodeContext& context, int worl
   return (world - 1) * Aligned(codec.PayloadBytes(context));
 }
 
-// Parts have two sizes, that of the first and that of the last. The smaller one may need more bytes: places of
-// sparse codecs are rounded up to whole bytes, and have fewer bits if fewer elements are kept.
+// Parts have two sizes, that of the first and that of the last. The smaller one may need more bytes:
+// low_bits of sparse entries depends on the elements, and each of their parts ends with a whole byte.
 PartBytes PartBytesOf(const Codec& codec, const EncodeContext& context, int world) {
   PartBytes bytes;
   for (const int rank : {0, world - 1}) {

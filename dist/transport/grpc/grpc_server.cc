@@ -144,8 +144,8 @@ std::shared_ptr<grpc::Channel> DialGrpc(const std::string& address,
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // they would keep the slices
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the address is the peer
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // While the peer does not listen yet. The least is also the time for an attempt: TCP, TLS and the first answer,
-  // which take three round trips of a slow network and more if a packet is lost.
+  // While the peer does not listen yet. The least is also the time for an attempt: TCP, TLS and the
+  // first answer, which take three round trips of a slow network and more if a packet is lost.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
