@@ -185,6 +185,7 @@ TABLES = {
     'batch': with_dense(product(steps=['4', '8'], batch=[32, 64, 128, 256], overlapped=[True])),
     'coding': with_dense(product(batch=[32], steps=['4', '8'], overlapped=[True], coding=list(CODINGS))),
     'gradients': with_dense(product(batch=[32, 64], gradients=list(GRADIENT_CODINGS)[1:])),
-    'outer': with_dense(product(batch=[32], steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
+    'outer': with_dense(product(batch=[32], steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '1:0.9', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
+    'two': with_dense(product(ranks=[2], batch=[32, 128], steps=['16'], outer=['1:0', '1:0.3', '1:0.6'])),
     'period': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], steps=LENGTHS)),
 }
