@@ -16,7 +16,7 @@
 namespace ringtail {
 namespace {
 
-constexpr int64_t kRollCallElements = 25;  // 100 bytes per rank
+constexpr int64_t kRollCallElements = 22;  // 88 bytes per rank
 constexpr int64_t kLossElements = 6;       // loss, correct and count, as doubles
 
 NetworkFacts WithoutSharing(NetworkFacts network, const SimulatorOptions& options) {
