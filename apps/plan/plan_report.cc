@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/units.h"
 #include "dist/gradients/gradient_buckets.h"
 #include "dist/planner/advice.h"
+#include "dist/planner/shown_choices.h"
 
 namespace ringtail {
 namespace {
@@ -81,12 +83,43 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
           {"reason", Reason(p)}};
 }
 
+// Those of `space` that have been shown to be as accurate as one host: gradients in every step.
+SearchSpace ShownPart(SearchSpace space, const std::string& net) {
+  const std::vector<std::string> shown = ShownSchemes(net);
+  std::erase_if(space.schemes, [&](const std::string& scheme) {
+    return scheme != kDenseScheme && std::ranges::find(shown, scheme) == shown.end();
+  });
+  space.periods = {1};
+  return space;
+}
+
+Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAnswer* answer) {
+  answer->recommended = answer->found.recommended;
+  const SearchSpace part = ShownPart(question.space, question.config->net().name());
+  answer->shown = !part.schemes.empty();
+  if (answer->shown) {
+    RT_ASSIGN_OR_RETURN(SearchResult found, Search(simulator, part));
+    answer->recommended = std::move(found.recommended);
+  }
+  answer->settings = SettingsOf(answer->recommended, *question.facts, *question.config);
+  return OkStatus();
+}
+
+// What is faster than what is recommended, if anything is.
+std::string DescribeFaster(const PlanAnswer& answer) {
+  constexpr double kFaster = 1.02;
+  const Prediction& fastest = answer.found.recommended;
+  if (fastest.images_per_s() <= kFaster * answer.recommended.images_per_s()) return "";
+  return fmt::format("faster, but not shown to train as accurately: {}: {:.2f} times one host\n",
+                     Describe(fastest.choice), Gain(fastest, answer));
+}
+
 }  // namespace
 
 StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question) {
   PlanAnswer answer;
   RT_ASSIGN_OR_RETURN(answer.found, Search(simulator, question.space));
-  answer.settings = SettingsOf(answer.found.recommended, *question.facts, *question.config);
+  RT_RETURN_IF_ERROR(Recommend(simulator, question, &answer));
   const int64_t batch = question.space.global_batches.front();
   Choice choice{.hosts = simulator->network().HostsWithImages(batch),
                 .global_batch = batch,
@@ -117,22 +150,23 @@ std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
     text += Row(Describe(answer.dense.choice), answer.dense, answer);
   if (!answer.asked.empty()) text += "\nas asked\n";
   for (const Prediction& p : answer.asked) text += Row(Describe(p.choice), p, answer);
-  text += "\nthe best\n";
+  text += "\nthe fastest, whatever they cost in accuracy\n";
   for (const Prediction& p : answer.found.best) text += Row(Describe(p.choice), p, answer);
   const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
   text += "\n" + (slower ? *slower + "\n" : "");
-  const Prediction& best = answer.found.recommended;
-  text +=
-      fmt::format("recommended: {}{}: {:.2f} times one host; {}\n  {}\n", Describe(best.choice),
-                  BucketText(best.choice), Gain(best, answer), Reason(best), CriticalPath(best));
+  const Prediction& best = answer.recommended;
+  text += fmt::format("recommended: {}{}: {:.2f} times one host{}; {}\n  {}\n",
+                      Describe(best.choice), BucketText(best.choice), Gain(best, answer),
+                      answer.shown ? "" : ", not shown to train as accurately", Reason(best),
+                      CriticalPath(best));
   for (const std::string& field : answer.settings) text += fmt::format("  --set '{}'\n", field);
+  text += DescribeFaster(answer);
   if (answer.pipeline) text += DescribePipeline(*answer.pipeline, best.images_per_s()) + "\n";
   return text;
 }
 
 std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
                      const PlanAnswer& answer) {
-  const Prediction& best = answer.found.recommended;
   const auto slower = SlowerThanOne(answer.dense, answer.found.one_host);
   nlohmann::ordered_json json = {{"net", facts.net()},
                                  {"hosts", network.hosts},
@@ -141,7 +175,9 @@ std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
                                  {"measured_cores", facts.cores()},
                                  {"one_host", Json(answer.found.one_host, answer)},
                                  {"dense", Json(answer.dense, answer)},
-                                 {"recommended", Json(best, answer)},
+                                 {"recommended", Json(answer.recommended, answer)},
+                                 {"recommended_is_shown", answer.shown},
+                                 {"fastest", Json(answer.found.recommended, answer)},
                                  {"config", answer.settings},
                                  {"warning", slower.value_or("")},
                                  {"simulated", answer.found.simulated},

@@ -1,5 +1,6 @@
-// What `dogs_vs_cats plan` prints: one host, every step dense, the best choices and why; as a table
-// or as JSON. Thread-safety: functions without state.
+// What `dogs_vs_cats plan` prints: one host, every step dense, the fastest choices; which of those
+// that have been shown to train as accurately as one host is the fastest, why, and what to set for
+// it. As a table or as JSON. Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
 #define RINGTAIL_APPS_PLAN_PLAN_REPORT_H_
 
@@ -18,8 +19,11 @@
 namespace ringtail {
 
 struct PlanAnswer {
-  Prediction dense;  // on all hosts, in every step, with the config's buckets
-  SearchResult found;
+  Prediction dense;    // on all hosts, in every step, with the config's buckets
+  SearchResult found;  // whatever it costs in accuracy
+  // The best of the shown choices (dist/planner/shown_choices.h); of all, if none was to be tried.
+  Prediction recommended;
+  bool shown = true;                     // whether what is recommended is one of these
   std::vector<Prediction> asked;         // every scheme with every period that was asked for
   std::vector<std::string> settings;     // for what is recommended (choice_settings.h)
   std::optional<PipelinePlan> pipeline;  // of all ranks; none: it is impossible, or not asked for

@@ -3,7 +3,8 @@
 //   every choice --LeastSeconds--> too slow to be listed or recommended? --no--> Simulate --> best ten
 //
 // One host alone is a candidate of every search, so the best is never slower than that. Speed is all
-// that is compared: the space must hold only choices whose accuracy is known to be good enough.
+// that is compared: what is to be recommended for training must come from a space of choices whose
+// accuracy is known to be good enough (shown_choices.h).
 // Cost: that of the simulator, whose prices dominate; README.md has a measured time.
 // Thread-safety: one thread.
 #ifndef RINGTAIL_DIST_PLANNER_SEARCH_H_
