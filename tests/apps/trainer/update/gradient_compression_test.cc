@@ -77,6 +77,45 @@ TEST(GradientCompression, KnowsWhatItsPartsWillTake) {
   });
 }
 
+// A gradient that overflows on one rank while it waits is in no sum yet. A checkpoint of it could
+// not be resumed.
+TEST(GradientCompression, NoCheckpointOfAGradientThatOverflowsWhileItWaits) {
+  constexpr int64_t kDue = 0, kWaits = 1;  // steps, of parameter 0 (LayerScheme::IsDue)
+  const TempDir dir;
+  const RunLock lock = RunLock::Acquire(dir.File("run")).value();
+  const CheckpointDirectory directory = CheckpointDirectory::Open(lock).value();
+  OnTrainingRanks(2, [&](TrainingWorld* world) {
+    const auto arena = TwoLayersOfOneShape();
+    const std::vector<GradientBucket> buckets = MakeGradientBuckets(arena->parameters(), {});
+    const CheckpointDirectory* const own = world->leads() ? &directory : nullptr;
+    const auto compression = GradientCompression::Create(
+        world, arena.get(),
+        Config("rule { name: 'a' scheme { linear8 {} } every_steps: 2 } fall_back: false"),
+        {.buckets = buckets, .directory = own}, {});
+    ASSERT_TRUE(compression.ok()) << compression.status().message();
+    const auto reduce = [&](int64_t step, float gradient) {
+      std::ranges::fill(arena->grads(), 1.0F);
+      arena->parameters()[0].grad()[0] = gradient;
+      (*compression)->BeginStep(step, 0, 1);
+      ASSERT_TRUE(world
+                      ->Run([&](Communicator* ranks) {
+                        return ReduceBuckets(ranks, *arena, buckets, (*compression)->reducer());
+                      })
+                      .ok());
+      (*compression)->EndStep(step);
+    };
+    reduce(kDue, 1);
+    auto written = (*compression)->WriteParts(kDue, own);
+    ASSERT_TRUE(written.ok() && written->status.ok()) << written->status.message();
+    reduce(kWaits, world->leads() ? 1 : std::numeric_limits<float>::infinity());
+    EXPECT_THAT(arena->parameters()[0].grad(), testing::Each(0.0F));  // it waits
+    written = (*compression)->WriteParts(kWaits, own);
+    ASSERT_TRUE(written.ok());
+    EXPECT_THAT(written->status.message(), HasSubstr("rank 1 has not sent yet has a NaN"));
+    EXPECT_FALSE(written->parts.has_value());
+  });
+}
+
 // A world of one rank that compresses.
 struct Alone {
   std::unique_ptr<GradientCompression> Create(const std::string& config) {
