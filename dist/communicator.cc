@@ -149,11 +149,12 @@ Status Communicator::CheckLength(int64_t bytes, int root, int64_t max_bytes) con
                                        max_bytes));
 }
 
-Status Communicator::KeepAlgorithms(const std::map<int64_t, std::string>& selected) {
-  RT_RETURN_IF_ERROR(selector_.Keep(selected));
+StatusOr<std::set<std::string>> Communicator::KeepAlgorithms(
+    const std::map<int64_t, std::string>& selected) {
+  RT_ASSIGN_OR_RETURN(std::set<std::string> unsuited, selector_.Keep(selected));
   std::erase_if(calls_,
                 [](const auto& call) { return std::get<Kind>(call.first) == Kind::kAllReduce; });
-  return OkStatus();
+  return unsuited;
 }
 
 const AllgatherAlgorithm& Communicator::GatherChoice(int64_t count, size_t element_bytes) const {

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -122,7 +123,7 @@ class Communicator {
   const AllreduceChoice& Choice(int64_t bytes) { return selector_.Select(bytes); }
   // AlgorithmSelector::Selected and Keep. Keep before a call, on all ranks.
   std::map<int64_t, std::string> SelectedAlgorithms() const { return selector_.Selected(); }
-  Status KeepAlgorithms(const std::map<int64_t, std::string>& selected);
+  StatusOr<std::set<std::string>> KeepAlgorithms(const std::map<int64_t, std::string>& selected);
   int64_t sent_bytes() const { return sent_bytes_; }  // by this rank, headers not counted
 
   // Ends the world for this rank; the peers are told the cause.

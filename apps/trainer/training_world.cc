@@ -126,8 +126,14 @@ Status TrainingWorld::KeepAllreduces(const std::map<int64_t, std::string>& selec
   if (alone()) return OkStatus();
   RT_ASSIGN_OR_RETURN(const std::string text, ShareText(AllreducesText(selected), source_rank));
   RT_ASSIGN_OR_RETURN(const auto shared, ParseAllreduces(text));
-  RT_RETURN_IF_ERROR(trainer_->KeepAlgorithms(shared));
-  return gradients_->KeepAlgorithms(shared);
+  RT_ASSIGN_OR_RETURN(const std::set<std::string> unsuited, trainer_->KeepAlgorithms(shared));
+  if (leads() && !unsuited.empty()) {
+    LogWarning(fmt::format(
+        "the run has added up gradients by {}, which does not suit the hosts that its ranks have "
+        "now: another algorithm takes its place, and sums may differ in their last bits",
+        fmt::join(unsuited, ", ")));
+  }
+  return gradients_->KeepAlgorithms(shared).status();
 }
 
 Status TrainingWorld::Together(const std::function<Status()>& call) {

@@ -81,7 +81,8 @@ class TrainingWorld {
   std::function<uint64_t()> Moved() const;
 
   // The allreduce algorithms that were selected so far, by bytes; those of `source_rank` are kept
-  // from now on (dist/collectives/selector.h).
+  // from now on (dist/collectives/selector.h). Rank 0 warns of those that do not suit the hosts of
+  // now: others take their place.
   std::map<int64_t, std::string> SelectedAllreduces() const;
   Status KeepAllreduces(const std::map<int64_t, std::string>& selected, int source_rank);
 

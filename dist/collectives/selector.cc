@@ -111,19 +111,24 @@ std::map<int64_t, std::string> AlgorithmSelector::Selected() const {
   return selected;
 }
 
-Status AlgorithmSelector::Keep(const std::map<int64_t, std::string>& selected) {
-  if (!table_.empty()) return OkStatus();
+StatusOr<std::set<std::string>> AlgorithmSelector::Keep(
+    const std::map<int64_t, std::string>& selected) {
+  std::set<std::string> unsuited;
+  if (!table_.empty()) return unsuited;
   for (const auto& [bytes, name] : selected) {
     const auto algorithm = FindAllreduce(name);
-    if (!algorithm.ok() || !(*algorithm)->Suits(topology_)) {
-      return DataLoss(
-          fmt::format("'{}' was used for an allreduce of {} bytes, but {}", name, bytes,
-                      algorithm.ok() ? "does not suit these ranks" : algorithm.status().message()));
+    if (!algorithm.ok()) {
+      return DataLoss(fmt::format("'{}' was used for an allreduce of {} bytes, but {}", name, bytes,
+                                  algorithm.status().message()));
+    }
+    if (!(*algorithm)->Suits(topology_)) {
+      unsuited.insert(name);
+      continue;
     }
     choices_[bytes] = {.algorithm = *algorithm,
                        .why = fmt::format("{}: as when the run began", name)};
   }
-  return OkStatus();
+  return unsuited;
 }
 
 AllreduceChoice AlgorithmSelector::FromTable(int64_t bytes) const {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,9 +53,10 @@ class AlgorithmSelector {
   // its last bits, depend on the algorithm: a resumed run keeps what it began with, though the
   // network is measured anew.
   std::map<int64_t, std::string> Selected() const;
-  // From now on "auto" selects these; no effect on other settings. DataLoss if there is no such
-  // algorithm, or it does not suit the topology.
-  Status Keep(const std::map<int64_t, std::string>& selected);
+  // From now on "auto" selects these, except for those that do not suit the topology, as the run
+  // began on other hosts: for their bytes it selects by itself, as on every other rank. Returns the
+  // names of these. No effect on other settings. DataLoss if there is no such algorithm.
+  StatusOr<std::set<std::string>> Keep(const std::map<int64_t, std::string>& selected);
 
  private:
   AlgorithmSelector(std::vector<SizeTableEntry> table, Topology topology,

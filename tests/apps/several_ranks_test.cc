@@ -126,6 +126,26 @@ TEST_F(SeveralRanksTest, AResumedRunKeepsTheAlgorithmsThatItBeganWith) {
   EXPECT_THAT(selected, Each(Pair(testing::_, "single_reducer")));
 }
 
+// As many ranks as before, but on one host: the run goes on all the same.
+TEST_F(SeveralRanksTest, AnAlgorithmThatDoesNotSuitTheHostsIsChosenAnew) {
+  const std::vector<std::string> two_epochs = {"--set", "train.epochs=2", "--set",
+                                               "train.keep_checkpoints=9"};
+  RunJob("run", 3, 3, two_epochs);
+  const std::string oldest = OldestCheckpoint(Path("run"));
+  RewriteAllreduces(oldest, "hierarchical");
+  std::vector<std::string> resume = two_epochs;
+  resume.insert(resume.end(), {"--resume", oldest});
+  const ProcessResult result = RunProcess(Launch(3, Train("resumed", 3, resume)));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.err,
+              ContainsRegex("\\[0\\] .*gradients by hierarchical, which does not suit"));
+  EXPECT_THAT(result.err, Not(ContainsRegex("\\[[12]\\] .*does not suit"))) << "one says so";
+  const Checkpoint last = LoadNewestCheckpoint(Path("resumed")).value();
+  EXPECT_EQ(last.step, LoadNewestCheckpoint(Path("run"))->step);
+  EXPECT_THAT(ParseAllreduces(last.file.metadata().at("allreduce_algorithms")).value(),
+              Each(Pair(testing::_, Not("hierarchical"))));
+}
+
 TEST_F(SeveralRanksTest, SharesMayBeUneven) {
   RunJob("one", 1, 8);
   // Three ranks: five images, two and one.

@@ -140,9 +140,31 @@ TEST(AlgorithmSelector, KeepsNothingAgainstItsSetting) {
 }
 
 TEST(AlgorithmSelector, KeepsNothingThatThereIsNot) {
-  const Status status = Selector("auto", Topology::Blocks(8, 1)).Keep({{1024, "rnig"}});
+  const Status status = Selector("auto", Topology::Blocks(8, 1)).Keep({{1024, "rnig"}}).status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("did you mean 'ring'?"));
+}
+
+// A run on three hosts is started again on one, or on twelve, as a scheduler has it.
+TEST(AlgorithmSelector, ChoosesAnewWhatDoesNotSuitOtherHosts) {
+  const Topology in_turn = {.host_of_rank = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}};
+  AlgorithmSelector begun = Selector("auto", in_turn);
+  ASSERT_EQ(begun.Select(25'000'000).algorithm->name, "hierarchical");
+  std::map<int64_t, std::string> selected = begun.Selected();
+  selected[1024] = "binomial_tree";
+  for (const int ranks_per_host : {12, 1}) {
+    const Topology now = Topology::Blocks(12, ranks_per_host);
+    AlgorithmSelector resumed = Selector("auto", now);
+    const auto unsuited = resumed.Keep(selected);
+    ASSERT_TRUE(unsuited.ok()) << unsuited.status().message();
+    EXPECT_THAT(*unsuited, ElementsAre("hierarchical"));
+    EXPECT_EQ(resumed.Select(25'000'000).algorithm,
+              Selector("auto", now).Select(25'000'000).algorithm);
+    EXPECT_EQ(resumed.Select(1024).algorithm->name, "binomial_tree");
+  }
+  AlgorithmSelector four_hosts = Selector("auto", Topology::Blocks(12, 3));
+  EXPECT_THAT(four_hosts.Keep(selected).value(), IsEmpty());
+  EXPECT_EQ(four_hosts.Select(25'000'000).algorithm->name, "hierarchical");
 }
 
 TEST(AlgorithmSelector, WorksAlone) {
