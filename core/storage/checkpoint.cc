@@ -1,5 +1,6 @@
 #include "core/storage/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,10 +12,12 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "core/logging.h"
 #include "core/storage/file.h"
+#include "core/storage/file_descriptor.h"
 
 namespace ringtail {
 namespace {
@@ -204,7 +207,10 @@ Status CheckpointDirectory::Save(int64_t step, std::span<const TensorView> tenso
                                  const CheckpointParts* parts) {
   RT_CHECK(keep >= 1, "one checkpoint is kept");
   Status status = Write(step, tensors, metadata, parts);
-  if (status.ok()) DeleteOthers(step, keep);
+  const int64_t agreed_ranks = AgreedRanksOf(metadata);
+  // A later one that is left would count again.
+  const bool gone = status.ok() && DeleteOthers(step, agreed_ranks != 0, keep);
+  if (gone && agreed_ranks > 0) ClearFailedCheck();
   if (parts != nullptr || status.ok()) DeleteOrphanParts();
   return status;
 }
@@ -228,10 +234,7 @@ Status CheckpointDirectory::Write(int64_t step, std::span<const TensorView> tens
   };
   Status status = write();
   if (status.code() == StatusCode::kNotFound) status = write();  // deleted meanwhile
-  RT_RETURN_IF_ERROR(status);
-  const auto agreed = metadata.find(kAgreedRanksKey);
-  if (agreed != metadata.end() && agreed->second != "0") ClearFailedCheck();
-  return OkStatus();
+  return status;
 }
 
 Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
@@ -242,26 +245,55 @@ Status CheckpointDirectory::MarkFailedCheck(const std::string& sentence) {
 // If the file cannot be deleted, checkpoints written after a loss of ranks are skipped: no more.
 void CheckpointDirectory::ClearFailedCheck() const {
   const std::string path = FailedCheckPath(lock_.run_folder());
+  if (!CheckHasFailed(lock_.run_folder())) return;
+  // A power cut must not bring back what has been deleted, without the mark.
+  const auto opened = FileDescriptor::Open(folder(), O_RDONLY | O_DIRECTORY);
+  const Status synced = opened.ok() ? opened->SyncFolder() : opened.status();
+  if (!synced.ok()) return LogWarning("'" + path + "' stays: " + synced.message());
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     LogWarning(fmt::format("cannot delete '{}': {}", path, std::strerror(errno)));
   }
 }
 
-void CheckpointDirectory::DeleteOthers(int64_t newest, int keep) const {
+// Of `steps`, ascending. `agreed`: whether `newest` is loaded even if a check fails; if not, one
+// that is stays. If so, and a check has failed, those that are refused for it neither stay nor
+// count. Heads are read only where it depends on them.
+std::set<int64_t> CheckpointDirectory::StepsToKeep(std::span<const int64_t> steps, int64_t newest,
+                                                   bool agreed, int keep) const {
+  std::set<int64_t> kept = {newest};
+  const bool failed = agreed && CheckHasFailed(lock_.run_folder());
+  for (const int64_t step : std::views::reverse(steps)) {
+    if (step >= newest) continue;
+    const bool counts = std::ssize(kept) < keep;
+    if (!counts && agreed) break;
+    if (failed || !agreed) {
+      const StatusOr<CheckpointHead> head = ReadCheckpointHead(Path(step));
+      const bool refused = head.ok() && head->agreed_ranks() == 0;
+      const bool loads = head.ok() && head->step == step && !refused;
+      if (counts ? failed && refused : !loads) continue;
+      agreed = agreed || loads;
+    }
+    kept.insert(step);
+  }
+  return kept;
+}
+
+// Whether all are gone that had to go.
+bool CheckpointDirectory::DeleteOthers(int64_t newest, bool agreed, int keep) const {
   const StatusOr<std::vector<int64_t>> steps = Steps();
   if (!steps.ok()) {
     LogWarning("old checkpoints were not deleted: " + steps.status().message());
-    return;
+    return false;
   }
-  const auto end = std::upper_bound(steps->begin(), steps->end(), newest);
-  const auto kept = end - std::min<ptrdiff_t>(keep, end - steps->begin());
-  for (auto step = steps->begin(); step != steps->end(); ++step) {
-    if (step >= kept && step < end) continue;
-    if (unlink(Path(*step).c_str()) != 0 && errno != ENOENT) {
-      LogWarning(fmt::format("cannot delete the old checkpoint '{}': {}", Path(*step),
-                             std::strerror(errno)));
-    }
+  bool gone = true;
+  const std::set<int64_t> kept = StepsToKeep(*steps, newest, agreed, keep);
+  for (const int64_t step : *steps) {
+    if (kept.contains(step) || unlink(Path(step).c_str()) == 0 || errno == ENOENT) continue;
+    gone = false;
+    LogWarning(
+        fmt::format("cannot delete the old checkpoint '{}': {}", Path(step), std::strerror(errno)));
   }
+  return gone;
 }
 
 void CheckpointDirectory::DeleteOrphanParts() const {

@@ -1,7 +1,8 @@
 // Checkpoints: what a training run saves, and how it finds it after a crash at any instant.
 //
 //   <run>/lock                                    the writing process (core/storage/run_lock.h)
-//   <run>/checkpoints/step-00001234.safetensors   the newest `keep`, complete or absent, never torn
+//   <run>/checkpoints/step-00001234.safetensors   the newest `keep`, whole or absent, never torn;
+//                                                 and the newest agreed one, if none of them is
 //   <run>/checkpoints/step-00001234.rank-0-of-4.*  parts of it, if ranks have state of their own
 //                                                 (checkpoint_parts.h); deleted with it
 //   <run>/checkpoints/best.safetensors            a second name of the best of them; outlives it
@@ -20,8 +21,9 @@
 // Agreement: `agreed_ranks` is the number of ranks that held the same bits just before the
 // checkpoint was written (1: one process; 0: it was written after ranks were lost, without a
 // comparison). If a comparison has failed since the last agreed checkpoint, one with 0 may hold
-// wrong values: LoadNewestCheckpoint skips it. Checkpoints of older versions without the number are
-// loaded.
+// wrong values: LoadNewestCheckpoint skips it. So the newest that it would not skip stays on the
+// disk, however many are written after losses, and those that it skips are deleted before they
+// would count again. Checkpoints of older versions without the number are loaded.
 //
 // Thread-safety: none. Errors: a failed Save leaves all earlier checkpoints as they were; DataLoss
 // for a file that differs from what was written.
@@ -33,6 +35,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,9 +108,11 @@ class CheckpointDirectory {
 
   // Once this returns OK, the checkpoint survives a power cut. Creates <run>/checkpoints again if
   // it was deleted. Then deletes all but the `keep` >= 1 newest checkpoints, and those of later
-  // steps, which remain when a run is resumed from an earlier step. `metadata` must not use the
-  // names that safetensors.h reserves, nor "step" and "parts". `parts`: those that the ranks have
-  // written into folder(); DataLoss if one is missing. On an error they are deleted.
+  // steps, which remain when a run is resumed from an earlier step. If those all have 0 under
+  // kAgreedRanksKey, the newest that has not is kept, too; if this one has not, and a check has
+  // failed, none with 0 is kept. `metadata` must not use the names that safetensors.h reserves, nor
+  // "step" and "parts". `parts`: those that the ranks have written into folder(); DataLoss if one
+  // is missing. On an error they are deleted.
   Status Save(int64_t step, std::span<const TensorView> tensors,
               const std::map<std::string, std::string>& metadata, int keep = kDefaultKeep,
               const CheckpointParts* parts = nullptr);
@@ -117,7 +122,8 @@ class CheckpointDirectory {
   void DeleteOrphanParts() const;
 
   // Records durably that the ranks hold different states; `sentence` is stored. Holds until Save
-  // writes a checkpoint with at least 1 under kAgreedRanksKey.
+  // has written a checkpoint with at least 1 under kAgreedRanksKey and has deleted those of later
+  // steps.
   Status MarkFailedCheck(const std::string& sentence);
 
   // Makes the saved checkpoint of `step` the best one. The caller has checked that it is finite.
@@ -136,7 +142,9 @@ class CheckpointDirectory {
   explicit CheckpointDirectory(RunLock lock) : lock_(std::move(lock)) {}
   Status Write(int64_t step, std::span<const TensorView> tensors,
                const std::map<std::string, std::string>& metadata, const CheckpointParts* parts);
-  void DeleteOthers(int64_t newest, int keep) const;
+  std::set<int64_t> StepsToKeep(std::span<const int64_t> steps, int64_t newest, bool agreed,
+                                int keep) const;
+  bool DeleteOthers(int64_t newest, bool agreed, int keep) const;
   void ClearFailedCheck() const;
   RunLock lock_;
 };

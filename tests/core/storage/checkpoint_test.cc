@@ -20,6 +20,8 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+using Metadata = std::map<std::string, std::string>;
+
 class CheckpointTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,6 +39,11 @@ class CheckpointTest : public testing::Test {
     const Status status = SaveTestCheckpoint(&*directory_, step);
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
+  void SaveAfterLoss(int64_t step, int keep = CheckpointDirectory::kDefaultKeep) {
+    const Status status = directory_->Save(step, {}, {{kAgreedRanksKey, "0"}}, keep);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  std::string FailedCheck() const { return run_ + "/checkpoints/failed-check"; }
   void Damage(int64_t step) { std::filesystem::resize_file(directory_->Path(step), 4096); }
   // The step of the newest checkpoint, whose content is checked; -1: none.
   int64_t NewestStep() const {
@@ -184,10 +191,68 @@ TEST_F(CheckpointTest, UnagreedCheckpointsCountUntilACheckFails) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("'" + directory_->Path(2) + "' was written after ranks were lost"));
   ASSERT_TRUE(directory_->Save(3, {}, {{kAgreedRanksKey, "0"}}).ok());
-  EXPECT_EQ(LoadNewestCheckpoint(run_).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1);
   ASSERT_TRUE(directory_->Save(4, {}, {{kAgreedRanksKey, "3"}}).ok());
   ASSERT_TRUE(directory_->Save(5, {}, {{kAgreedRanksKey, "0"}}).ok());
   EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 5);
+}
+
+// Ranks are lost again and again, and then found to differ.
+TEST_F(CheckpointTest, TheNewestAgreedOneOutlivesThoseAfterLosses) {
+  for (const int keep : {1, 2, 3}) {
+    for (const char* agreed : {"3", "1", ""}) {  // none: of an older version
+      std::filesystem::remove_all(run_ + "/checkpoints");
+      const Metadata sure = *agreed == '\0' ? Metadata() : Metadata{{kAgreedRanksKey, agreed}};
+      ASSERT_TRUE(directory_->Save(900, {}, sure, keep).ok());
+      ASSERT_TRUE(directory_->Save(1000, {}, sure, keep).ok());
+      for (const int64_t step : {1300, 1600, 1700, 1800}) SaveAfterLoss(step, keep);
+      EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1800);
+      EXPECT_EQ(directory_->Steps()->size(), static_cast<size_t>(keep) + 1);
+      ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+      EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1000) << keep;
+    }
+  }
+}
+
+// What cannot be loaded, or is another step's, takes the place of none.
+TEST_F(CheckpointTest, AnAgreedOneThatIsDamagedDoesNotCount) {
+  ASSERT_TRUE(directory_->Save(1, {}, {{kAgreedRanksKey, "3"}}).ok());
+  ASSERT_TRUE(directory_->Save(2, {}, {{kAgreedRanksKey, "3"}}).ok());
+  std::filesystem::copy_file(directory_->Path(1), directory_->Path(3));
+  std::ofstream(directory_->Path(2)) << "x";
+  SaveAfterLoss(4, /*keep=*/1);
+  EXPECT_THAT(*directory_->Steps(), ElementsAre(1, 4));
+}
+
+// The run went back to step 1000, and lost ranks once more.
+TEST_F(CheckpointTest, ARefusedCheckpointDoesNotPushOutTheAgreedOne) {
+  ASSERT_TRUE(directory_->Save(1000, {}, {{kAgreedRanksKey, "3"}}).ok());
+  SaveAfterLoss(1500);
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  SaveAfterLoss(1700);
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 1000);
+}
+
+// It would be loaded again without the mark, if the new one were damaged.
+TEST_F(CheckpointTest, RefusedCheckpointsEndWithTheMark) {
+  ASSERT_TRUE(directory_->Save(1000, {}, {{kAgreedRanksKey, "3"}}).ok());
+  SaveAfterLoss(1300);
+  SaveAfterLoss(1900);
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  ASSERT_TRUE(directory_->Save(1500, {}, {{kAgreedRanksKey, "3"}}).ok());
+  EXPECT_THAT(*directory_->Steps(), ElementsAre(1000, 1500));
+  EXPECT_FALSE(std::filesystem::exists(FailedCheck()));
+}
+
+TEST_F(CheckpointTest, TheMarkStaysWithALaterStepThatCannotBeDeleted) {
+  ASSERT_TRUE(directory_->MarkFailedCheck("the weights of rank 1 ...").ok());
+  std::filesystem::create_directory(directory_->Path(30));  // unlink fails
+  ASSERT_TRUE(directory_->Save(20, {}, {{kAgreedRanksKey, "3"}}).ok());
+  EXPECT_TRUE(std::filesystem::exists(FailedCheck()));
+  EXPECT_EQ(LoadNewestCheckpoint(run_)->step, 20);
+  std::filesystem::remove(directory_->Path(30));
+  ASSERT_TRUE(directory_->Save(21, {}, {{kAgreedRanksKey, "3"}}).ok());
+  EXPECT_FALSE(std::filesystem::exists(FailedCheck()));
 }
 
 TEST_F(CheckpointTest, OlderCheckpointsWithoutAgreementAreLoaded) {
