@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -115,9 +114,13 @@ StatusOr<RankBatches> ParseDivision(const Metadata& metadata) {
         fmt::format("'{}' is '{}', but no rank has more than {} threads: the checkpoint is damaged",
                     kThreadsOfRanksKey, threads, kMostThreads));
   }
-  const auto& batches = division.batches;
-  const int64_t sum = std::accumulate(batches.begin(), batches.end(), int64_t{0});
-  if (batches.empty() || sum == division.global_batch) return division;
+  int64_t rest = division.global_batch;  // no sum, which might overflow
+  const bool fits = std::ranges::all_of(division.batches, [&](int64_t batch) {
+    const bool has = batch <= rest;
+    if (has) rest -= batch;
+    return has;
+  });
+  if (division.batches.empty() || (fits && rest == 0)) return division;
   return DataLoss(
       fmt::format("the ranks' batches {} do not add up to {}: the checkpoint is damaged",
                   TextOf(metadata, kBatchesKey), division.global_batch));

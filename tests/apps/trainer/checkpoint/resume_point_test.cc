@@ -214,8 +214,9 @@ TEST_F(ResumePointTest, RanksMayHaveLeftOutMoreStepsThanThereWere) {
 }
 
 TEST_F(ResumePointTest, ADamagedDivisionIsRefused) {
-  for (const char* damaged :
-       {"43,22", "43", "43,x", "43,-21", "0,64", ",", "99999999999999999999"}) {
+  for (const char* damaged : {"43,22", "43", "43,x", "43,-21", "0,64", ",", "99999999999999999999",
+                              "65,9223372036854775807",
+                              "9223372036854775807,9223372036854775807,66"}) {  // 64 with 64 bits
     Metadata metadata = Written();
     metadata["local_batches"] = damaged;
     const Status status = Read(metadata).status();
