@@ -198,7 +198,7 @@ Status RunKeeper::SaveCheckpoint(bool best) {
 
 Status RunKeeper::CheckFinite() const {
   return KeepsAlone() ? generation_->state().CheckFinite()
-                      : CheckFiniteTogether(generation_->world, generation_->state());
+                      : CheckStateTogether(generation_->world, generation_->state());
 }
 
 Status RunKeeper::GatherParts(std::span<const TensorView> own) {

@@ -148,7 +148,7 @@ Status Trainer::SaveIfDue(int64_t since, bool stopping) {
 
 StatusOr<TrainingOutcome> Trainer::Finish() {
   // No later loss shows what the last update did.
-  const Status finite = CheckFiniteTogether(generation_.world, generation_.state());
+  const Status finite = CheckWeightsTogether(generation_.world, generation_.state());
   if (!finite.ok() && generation_.world->lost()) return finite;
   if (!finite.ok()) {
     return NotFinite(finite.message(), generation_.progress(), keeper_.saved_step());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -101,6 +102,18 @@ TensorView ViewF32(std::string name, Shape shape, std::span<const float> data) {
 
 TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data) {
   return {std::move(name), Dtype::kI32, std::move(shape), std::as_bytes(data)};
+}
+
+Status CheckFinite(std::span<const TensorView> tensors) {
+  for (const TensorView& tensor : tensors) {
+    if (tensor.dtype != Dtype::kF32) continue;
+    const std::span<const float> values(reinterpret_cast<const float*>(tensor.data.data()),
+                                        tensor.data.size() / sizeof(float));
+    if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
+      return DataLoss(fmt::format("'{}' has a NaN or infinity", tensor.name));
+    }
+  }
+  return OkStatus();
 }
 
 std::vector<std::span<const std::byte>> SafetensorsImage::Pieces() const {

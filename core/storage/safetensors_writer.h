@@ -31,6 +31,9 @@ struct TensorView {
 TensorView ViewF32(std::string name, Shape shape, std::span<const float> data);
 TensorView ViewI32(std::string name, Shape shape, std::span<const int32_t> data);
 
+// DataLoss, naming the first tensor of F32 with a NaN or infinity. Cost: one pass over the data.
+Status CheckFinite(std::span<const TensorView> tensors);
+
 // Writes header and data to `path` atomically and durably (core/storage/file.h WriteFileAtomic).
 Status WriteSafetensors(const std::string& path, std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata);

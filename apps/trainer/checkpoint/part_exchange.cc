@@ -132,6 +132,15 @@ StatusOr<std::vector<std::byte>> Fetch(TrainingWorld* world, const std::string& 
   return arrived;
 }
 
+// Of what the ranks have said; empty: nothing.
+Status FirstError(const TrainingWorld& world, const std::vector<std::string>& errors) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (errors[rank].empty()) continue;
+    return DataLoss(fmt::format("{}: {}", world.Describe(static_cast<int>(rank)), errors[rank]));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 bool FileIsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -223,6 +232,10 @@ Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
 
 StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
                                            const CheckpointDirectory* directory) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> bad,
+                      world_->GatherText(CheckFinite(own).message()));
+  const Status finite = FirstError(*world_, bad);
+  if (!finite.ok()) return WrittenParts{finite, std::nullopt};
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
   // The folder of a run may be renamed while it continues (core/storage/run_lock.h): rank 0 knows.
   RT_ASSIGN_OR_RETURN(const Place place, FindPlace(directory));
@@ -244,13 +257,7 @@ StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorV
   if (place.folder) written = place.folder->Named(written);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> errors,
                       world_->GatherText(written.ok() ? "" : written.message()));
-  WrittenParts result{OkStatus(), std::move(parts)};
-  for (size_t rank = 0; rank < errors.size() && result.status.ok(); ++rank) {
-    if (errors[rank].empty()) continue;
-    result.status =
-        DataLoss(fmt::format("{}: {}", world_->Describe(static_cast<int>(rank)), errors[rank]));
-  }
-  return result;
+  return WrittenParts{FirstError(*world_, errors), std::move(parts)};
 }
 
 SavedParts PartsOf(const Checkpoint& checkpoint) {

@@ -53,7 +53,8 @@ class PartExchange {
   const std::vector<int>& blind() const { return blind_; }
 
   // All ranks, each with its own tensors, into rank 0's `directory`. Nothing is written if that is
-  // null or the folder of the run is lost. An error only if the world is lost.
+  // null, the folder of the run is lost, or a tensor of any rank has a NaN or infinity, with which
+  // no run continues. An error only if the world is lost.
   StatusOr<WrittenParts> Write(int64_t step, std::span<const TensorView> own,
                                const CheckpointDirectory* directory);
 

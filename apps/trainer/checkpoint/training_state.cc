@@ -153,6 +153,6 @@ StateChecksums TrainingState::Checksums() const {
   return sums;
 }
 
-Status TrainingState::CheckFinite() const { return CheckFiniteWeights(model_->arena()); }
+Status TrainingState::CheckFinite() const { return ringtail::CheckFinite(Tensors()); }
 
 }  // namespace ringtail

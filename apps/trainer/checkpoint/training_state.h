@@ -76,7 +76,7 @@ class TrainingState {
   // CRC-32C of Tensors(), without what ranks divide, and of the progress.
   StateChecksums Checksums() const;
 
-  // DataLoss, naming the parameter, if a weight or running statistic is a NaN or infinity.
+  // DataLoss, naming the tensor, if Restore would refuse what Tensors() has: for a NaN or infinity.
   Status CheckFinite() const;
 
   TrainingProgress progress;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "apps/trainer/checkpoint/model_file.h"
 #include "core/parameter.h"
 #include "layers/linear/linear_shard.h"
 
@@ -48,6 +49,15 @@ Status ScatterTensor(TrainingWorld* world, int source_rank, std::span<const floa
     RT_RETURN_IF_ERROR(Send(world, source_rank, rank, array, range.count));
   }
   return OkStatus();
+}
+
+// All ranks: that of the first that has one.
+Status GatherError(TrainingWorld* world, const Status& own) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                      world->GatherText(std::string(own.message())));
+  const auto found =
+      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
+  return found == all.end() ? OkStatus() : DataLoss(*found);
 }
 
 }  // namespace
@@ -99,16 +109,15 @@ Status ScatterRows(TrainingWorld* world, int source_rank, const FindWhole& whole
   return OkStatus();
 }
 
-Status CheckFiniteTogether(TrainingWorld* world, const TrainingState& state) {
-  Status own = state.CheckFinite();
-  const bool divided =
-      !state.model()->arena().sharded().empty() || state.model()->whole() != nullptr;
-  if (!divided) return own;
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                      world->GatherText(std::string(own.message())));
-  const auto found =
-      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
-  return found == all.end() ? OkStatus() : DataLoss(*found);
+Status CheckWeightsTogether(TrainingWorld* world, const TrainingState& state) {
+  const Model& model = *state.model();
+  Status own = CheckFiniteWeights(model.arena());
+  const bool divided = !model.arena().sharded().empty() || model.whole() != nullptr;
+  return divided ? GatherError(world, own) : own;
+}
+
+Status CheckStateTogether(TrainingWorld* world, const TrainingState& state) {
+  return GatherError(world, state.CheckFinite());
 }
 
 }  // namespace ringtail

@@ -63,8 +63,11 @@ Status ScatterRows(TrainingWorld* world, int source_rank, const FindWhole& whole
                    TrainingState* state);
 
 // All ranks. DataLoss, the same on all, if a weight or running statistic of any rank is a NaN or
-// infinity.
-Status CheckFiniteTogether(TrainingWorld* world, const TrainingState& state);
+// infinity. Only ranks that hold parts of the network exchange anything.
+Status CheckWeightsTogether(TrainingWorld* world, const TrainingState& state);
+// All ranks. The same for all of the state (TrainingState::CheckFinite), which may differ between
+// them: that of the optimizer does with dist.local.
+Status CheckStateTogether(TrainingWorld* world, const TrainingState& state);
 
 }  // namespace ringtail
 

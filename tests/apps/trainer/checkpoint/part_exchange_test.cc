@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "core/storage/file.h"
@@ -170,6 +171,25 @@ TEST_P(PartExchangeTest, NoPartGetsIntoTheFolderOfAnotherRun) {
     EXPECT_EQ(ListFolder(dir_.File("old/checkpoints"))->size(), 5U);
     EXPECT_EQ(ListFolder(dir_.File("run/checkpoints"))->size(), 0U);
   });
+}
+
+// A part that could not be read again: no rank writes, and all know whose it is.
+TEST_P(PartExchangeTest, APartThatIsNotFiniteIsNotWritten) {
+  constexpr int kBad = 2;
+  OnTrainingRanks(4, [&](TrainingWorld* world) {
+    auto exchange = PartExchange::Create(world, Directory(world), Sees(world->rank()));
+    ASSERT_TRUE(exchange.ok());
+    std::vector<float> own = OwnOf(world->rank());
+    if (world->rank() == kBad) own.back() = std::numeric_limits<float>::infinity();
+    const TensorView tensors[] = {ViewF32("own", {kValues}, own)};
+    const auto written = (*exchange)->Write(1, tensors, Directory(world));
+    ASSERT_TRUE(written.ok()) << written.status().message();
+    EXPECT_EQ(written->status.code(), StatusCode::kDataLoss);
+    EXPECT_EQ(written->status.message(), "rank 2: 'own' has a NaN or infinity");
+    EXPECT_FALSE(written->parts.has_value());
+    EXPECT_TRUE(world->Barrier().ok());
+  });
+  EXPECT_EQ(ListFolder(directory_->folder())->size(), 0U);
 }
 
 // Rank 0 has lost its folder: no rank writes, and all know it.

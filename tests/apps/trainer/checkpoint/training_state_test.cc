@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "tests/apps/tiny_run.h"
 #include "tests/apps/trainer/thread_world.h"
@@ -66,6 +67,27 @@ TEST(TrainingStateTest, NamesTheWeightThatIsNotFinite) {
   const Parameter* p = state.model()->arena().FindBuffer("bn1.running_var");
   p->value().back() = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(state.CheckFinite().message(), testing::HasSubstr("bn1.running_var"));
+}
+
+// What cannot be restored must not take the place of what can.
+TEST(TrainingStateTest, IsFiniteIfAFileOfItIsRestored) {
+  const TempDir folder;
+  const LoadedConfig loaded = TinyConfig({"optim.adam={}"});
+  TrainingState state = State(loaded, 1), restored = State(loaded, 2);
+  FillEverything(&state);
+  for (const StateSlot& slot : state.Slots()) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      EXPECT_TRUE(state.CheckFinite().ok());
+      const float before = std::exchange(slot.values.back(), bad);
+      const Status status = state.CheckFinite();
+      EXPECT_EQ(status.code(), StatusCode::kDataLoss) << slot.name;
+      EXPECT_THAT(status.message(), testing::HasSubstr("'" + slot.name + "'"));
+      ASSERT_TRUE(WriteSafetensors(folder.File("x"), state.Tensors(), {}).ok());
+      EXPECT_FALSE(restored.Restore(SafetensorsFile::Read(folder.File("x")).value()).ok());
+      slot.values.back() = before;
+    }
+  }
 }
 
 // Ranks 0 and 1 hold the same, rank 2 has other weights; then rank 1 has gone on.

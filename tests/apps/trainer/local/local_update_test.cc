@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "apps/trainer/run_keeper.h"
 #include "core/parallel_for.h"
@@ -193,6 +194,32 @@ TEST_F(LocalUpdateTest, AResumedRoundHasItsOwnSteps) {
     EXPECT_GT(expected.step_ms, 0);
     EXPECT_LT(actual.learning_rate, whole[rank][0].rate);
     EXPECT_EQ(resumed[rank].back().moved, whole[rank].back().moved);
+  }
+}
+
+// The squares of Adam overflow at a mean gradient of 1e21, though every weight stays finite: such a
+// state cannot be restored, and must not push out those that can. With rounds it is one rank's own.
+TEST_F(LocalUpdateTest, AnOptimizerThatOverflowsLeavesTheCheckpointBefore) {
+  constexpr int kRanks = 2, kAll = kRanks;
+  for (const int bad : {kAll, 0, 1}) {
+    Texts set = {"optim.adam={}"};
+    if (bad != kAll) set.emplace_back("dist.local.period=1");
+    const LoadedConfig loaded = ConfigOf(set);
+    std::filesystem::remove_all(folder_.File("run"));
+    OnRanks(kRanks, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+      rank->Step(1);
+      rank->Save();
+      for (int step = 1; step < 4; ++step) {
+        const bool overflows = bad == kAll || bad == world->rank();
+        EXPECT_EQ(rank->Step(overflows ? 1e21 : 1).left_out, 0);
+        EXPECT_TRUE(std::isfinite(rank->Moved()));
+        rank->Save();
+      }
+    });
+    EXPECT_EQ(LoadNewestCheckpoint(folder_.File("run"))->step, 1) << bad;
+    OnRanks(kRanks, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+      EXPECT_TRUE(std::isfinite(rank->Step(1).moved));
+    });
   }
 }
 
