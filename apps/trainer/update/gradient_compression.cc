@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -229,24 +227,7 @@ void GradientCompression::Forget() {
 StatusOr<WrittenParts> GradientCompression::WriteParts(int64_t step,
                                                        const CheckpointDirectory* directory) {
   if (parts_ == nullptr) return WrittenParts{};
-  RT_ASSIGN_OR_RETURN(const std::vector<int> finite, world_->Gather(OwnIsFinite() ? 1 : 0));
-  const auto bad = std::ranges::find(finite, 0);
-  if (bad != finite.end()) {
-    return WrittenParts{
-        .status = DataLoss(fmt::format("a gradient that rank {} has not sent yet has a NaN or "
-                                       "infinity, which a step to come will find",
-                                       bad - finite.begin())),
-        .parts = std::nullopt};
-  }
   return parts_->Write(step, OwnTensors(), directory);
-}
-
-// What waits (LayerScheme::every_steps) has not been in a sum, where all ranks would have found it.
-bool GradientCompression::OwnIsFinite() const {
-  return std::ranges::all_of(reducer_->state(), [](const StateBlock& block) {
-    return !block.own ||
-           std::ranges::all_of(block.values, [](float value) { return std::isfinite(value); });
-  });
 }
 
 std::vector<TensorView> GradientCompression::OwnTensors() const {

@@ -70,7 +70,7 @@ class GradientCompression {
   void Forget();
 
   // For a checkpoint of `step`: every rank writes its own state into rank 0's `directory`. All
-  // ranks. Nothing is written, and the status names the rank, if one's has a NaN or infinity.
+  // ranks.
   StatusOr<WrittenParts> WriteParts(int64_t step, const CheckpointDirectory* directory);
   // What WriteParts writes of this rank.
   std::vector<TensorView> OwnTensors() const;
@@ -100,7 +100,6 @@ class GradientCompression {
   Status Restore(const Saved& saved, bool per_rank);
   Status FitToWorld(const Saved& saved);
   Status FindWriters(const CheckpointDirectory* directory);
-  bool OwnIsFinite() const;
   // `dense`: parameters that travel uncompressed although the config has a scheme for them.
   void Describe(std::span<const std::string> dense);
 
