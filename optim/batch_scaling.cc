@@ -16,6 +16,7 @@ namespace {
 constexpr double kLargeChange = 2;
 // Measured up to here (apps/studies/rates.md): runs of 60 to 2,000 steps.
 constexpr double kMostForAShortRun = 2;
+constexpr double kMostEpochs = 1e6;  // as of train.epochs
 
 int64_t ReferenceBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const int64_t stated = config.batch_scaling().reference_batch();
@@ -61,13 +62,26 @@ std::string DescribeDecay(double before, double after) {
   return before == after ? "" : fmt::format(", ema_decay {:.6g} -> {:.6g}", before, after);
 }
 
+// Of a run as it began.
+double ImagesOfRun(const OptimConfig& config, const BatchSizes& sizes) {
+  const double begun = config.batch_scaling().begun_epochs();
+  return (begun > 0 ? begun : sizes.epochs) *
+         static_cast<double>(sizes.steps_per_epoch * ImagesOfAStep(sizes));
+}
+
 // Of the rate, for a run that is longer or shorter than the one that it was found with.
 double LengthFactor(const OptimConfig& config, const BatchSizes& sizes, double images) {
+  if (!RateFollowsLength(config) || images == 0) return 1;
   const auto reference = static_cast<double>(config.batch_scaling().reference_images());
-  const bool is_scaled = config.batch_scaling().rule() != BatchScalingConfig::NONE;
-  if (!is_scaled || reference == 0 || images == 0) return 1;
   const double most = sizes.has_weights ? 1 : kMostForAShortRun;
   return std::min(most, std::sqrt(reference / images));
+}
+
+// " of the 10 epochs that the run began with"
+std::string DescribeBeginning(const OptimConfig& config, const BatchSizes& sizes) {
+  const double begun = config.batch_scaling().begun_epochs();
+  if (begun == 0 || begun == sizes.epochs) return "";
+  return fmt::format(" of the {} that the run began with", Counted(begun, "epoch"));
 }
 
 // "warm-up 5 epochs = 195 steps from 0.1"
@@ -125,7 +139,14 @@ Status ValidateBatchScaling(const OptimConfig& config, const ConfigSource* sourc
   const FieldCheck check(source, "optim.batch_scaling");
   RT_RETURN_IF_ERROR(
       check.NotNegative("reference_batch", config.batch_scaling().reference_batch()));
-  return check.NotNegative("reference_images", config.batch_scaling().reference_images());
+  RT_RETURN_IF_ERROR(
+      check.NotNegative("reference_images", config.batch_scaling().reference_images()));
+  return check.Between("begun_epochs", config.batch_scaling().begun_epochs(), 0.0, kMostEpochs);
+}
+
+bool RateFollowsLength(const OptimConfig& config) {
+  return config.batch_scaling().rule() != BatchScalingConfig::NONE &&
+         config.batch_scaling().reference_images() > 0;
 }
 
 ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
@@ -134,8 +155,7 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   const auto rule = config.batch_scaling().rule();
   const double k = static_cast<double>(sizes.global) / static_cast<double>(reference);
   const double factor = RateFactor(rule, k);
-  const double images =
-      sizes.epochs * static_cast<double>(sizes.steps_per_epoch * ImagesOfAStep(sizes));
+  const double images = ImagesOfRun(config, sizes);
   const double length_factor = LengthFactor(config, sizes, images);
 
   ScaledOptim scaled{.config = config};
@@ -161,9 +181,10 @@ ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes) {
   }
   if (length_factor != 1) {
     scaled.summary += fmt::format(
-        "{}learning rate {:.6g} for {} images -> {:.3g} for {:.0f} ({})",
+        "{}learning rate {:.6g} for {} images -> {:.3g} for {:.0f}{} ({})",
         scaled.summary.empty() ? "" : "; ", config.learning_rate() * factor,
         config.batch_scaling().reference_images(), scaled.config.learning_rate(), images,
+        DescribeBeginning(config, sizes),
         length_factor == kMostForAShortRun ? "the most for a short run" : "square root");
   }
   return scaled;

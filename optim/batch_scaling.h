@@ -18,6 +18,7 @@
 // reference_images a run that sees k times as many images takes lr / sqrt(k), as the bounds of
 // stochastic descent have it (Nemirovski et al. 2009, section 2.2), and at most twice lr; one that
 // begins with trained weights at most lr. By images, not steps, so that it does not depend on the batch.
+// A run that is made longer or shorter when it is resumed (begun_epochs) keeps its rate.
 //
 // An average over time (ema_decay) keeps spanning as many images: decay^k (Busbridge et al. 2023, "How
 // to Scale Your EMA", definition 1.2).
@@ -58,6 +59,9 @@ struct ScaledOptim {
 
 // InvalidArgument for values out of range; `source` (may be null) points at them.
 Status ValidateBatchScaling(const OptimConfig& config, const ConfigSource* source);
+
+// Whether the rate depends on the number of images that the run sees.
+bool RateFollowsLength(const OptimConfig& config);
 
 // Requires a valid config and positive sizes.
 ScaledOptim ScaleToBatch(const OptimConfig& config, const BatchSizes& sizes);

@@ -17,9 +17,15 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
 // The fields that may differ between ranks.
-constexpr std::array<std::string_view, 8> kOwn = {
-    "data.path",      "data.layout",   "data.workers",  "data.prefetch_batches",
-    "data.cache_mib", "train.threads", "train.weights", "train.measured_precision"};
+constexpr std::array<std::string_view, 9> kOwn = {"data.path",
+                                                  "data.layout",
+                                                  "data.workers",
+                                                  "data.prefetch_batches",
+                                                  "data.cache_mib",
+                                                  "train.threads",
+                                                  "train.weights",
+                                                  "train.measured_precision",
+                                                  "optim.batch_scaling.begun_epochs"};
 
 std::string Text(const Message& message) {
   std::string text;

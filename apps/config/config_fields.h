@@ -14,9 +14,9 @@ namespace ringtail {
 using ConfigField = std::pair<std::string, std::string>;  // "train.batch", "64"
 
 // The fields that must be equal on all ranks of a run: every field, defaults included, except those
-// that describe one rank (path and layout of the images, threads, workers, caches; weights, which
-// one rank reads, and the precision that was measured, which one rank tells the others). A layer is
-// one field: "net.layer[conv1]".
+// that describe one rank (path and layout of the images, threads, workers, caches) and those of how
+// the run began, of which one rank tells the others (weights, which it reads; the precision that
+// was measured; begun_epochs). A layer is one field: "net.layer[conv1]".
 std::vector<ConfigField> SharedConfigFields(const RunConfig& config);
 
 }  // namespace ringtail

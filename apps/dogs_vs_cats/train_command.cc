@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "apps/config/class_outputs.h"
-#include "apps/config/run_precision.h"
 #include "apps/dogs_vs_cats/command.h"
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/dogs_vs_cats/introduction.h"
@@ -24,6 +23,7 @@
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/report/write_report.h"
+#include "apps/trainer/checkpoint/config_difference.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/pipeline/stage_cut.h"
@@ -171,9 +171,9 @@ Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, 
   return OkStatus();
 }
 
-// AUTO: what the run was trained in, if it continues.
+// AUTO: what the run was trained in, if it continues: it keeps how it began.
 Status FixPrecision(TrainingWorld* world, Job* job) {
-  if (job->head) KeepPrecision(job->head->config.train(), job->loaded.config.mutable_train());
+  if (job->head) KeepBeginning(job->head->config, &job->loaded.config);
   return DecidePrecision(StepOfRun(job->loaded.config), world, &job->loaded);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <utility>
 
@@ -88,6 +89,26 @@ int64_t BatchOfAnUpdate(const RunConfig& config, const WorkerDivision& division)
   return own ? std::max<int64_t>(division.images_per_step / ranks, 1) : division.images_per_step;
 }
 
+// How the run began, as far as its rate depends on it.
+struct Beginning {
+  OptimConfig optim;  // with begun_epochs
+  bool has_weights = false;
+};
+
+// As the config of `source_rank` says: those of others may not know it (config_fields.h).
+StatusOr<Beginning> ShareBeginning(const RunConfig& config, int source_rank, TrainingWorld* world) {
+  Beginning beginning{.optim = config.optim()};
+  if (!RateFollowsLength(config.optim())) return beginning;
+  BatchScalingConfig* const scaling = beginning.optim.mutable_batch_scaling();
+  RT_ASSIGN_OR_RETURN(const std::vector<int64_t> shared,
+                      world->ShareNumbers({config.train().weights().empty() ? 0 : 1,
+                                           std::bit_cast<int64_t>(scaling->begun_epochs())},
+                                          source_rank));
+  beginning.has_weights = shared.at(0) != 0;
+  scaling->set_begun_epochs(std::bit_cast<double>(shared.at(1)));
+  return beginning;
+}
+
 }  // namespace
 
 StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& point,
@@ -119,13 +140,13 @@ StatusOr<Generation> Generation::Create(TrainingRun* run, const ResumePoint& poi
                                              "servers make an update of what arrives: the batch "
                                              "cannot grow; leave batch_growth away");
   }
-  ScaledOptim optim =
-      ScaleToBatch(config.optim(), {.rank = config.train().batch(),
-                                    .global = BatchOfAnUpdate(config, division),
-                                    .step = global_batch,
-                                    .steps_per_epoch = batches_per_epoch,
-                                    .epochs = config.train().epochs(),
-                                    .has_weights = !config.train().weights().empty()});
+  RT_ASSIGN_OR_RETURN(const Beginning begun, ShareBeginning(config, point.source_rank, world));
+  ScaledOptim optim = ScaleToBatch(begun.optim, {.rank = config.train().batch(),
+                                                 .global = BatchOfAnUpdate(config, division),
+                                                 .step = global_batch,
+                                                 .steps_per_epoch = batches_per_epoch,
+                                                 .epochs = config.train().epochs(),
+                                                 .has_weights = begun.has_weights});
   if (run->state.average() != nullptr) run->state.average()->set_decay(optim.config.ema_decay());
   TrainingPlan plan(
       config, batches_per_epoch,

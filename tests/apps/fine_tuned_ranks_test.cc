@@ -21,6 +21,8 @@ class FineTunedRanksTest : public testing::Test {
   FineTunedRanksTest() {
     const LoadedConfig loaded =
         TinyConfig({"optim.learning_rate=0.02", "train.epochs=3", "train.freeze=conv1,bn1",
+                    // Of a run as short as this: twice the rate, but for trained weights.
+                    "optim.batch_scaling={rule: LINEAR reference_batch: 8 reference_images: 1000}",
                     "train.freeze_epochs=1", "train.keep_checkpoints=99", "train.threads=1",
                     "dist.sync_batch_norm=true", "dist.check_every_steps=2"});
     std::ofstream(Path("config.textproto")) << PrintTextConfig(loaded.config);
@@ -41,14 +43,18 @@ class FineTunedRanksTest : public testing::Test {
     return result;
   }
 
+  // Weights to begin with.
+  std::vector<std::string> Warm() const {
+    Train(1, "start",
+          {"--set", "train.freeze=", "--set", "train.freeze_epochs=0", "--set", "train.epochs=1"});
+    return {"--weights", Path("start")};
+  }
+
   const TempDir folder_;
 };
 
 TEST_F(FineTunedRanksTest, TwoAreAsOneAndContinueFromAnyCheckpoint) {
-  // Weights to begin with.
-  Train(1, "start",
-        {"--set", "train.freeze=", "--set", "train.freeze_epochs=0", "--set", "train.epochs=1"});
-  const std::vector<std::string> warm = {"--weights", Path("start")};
+  const std::vector<std::string> warm = Warm();
   Train(1, "one", warm);
   const ProcessResult two = Train(2, "two", warm);
   EXPECT_THAT(two.out, HasSubstr("start/final.safetensors: 10 of 10 tensors taken"));
@@ -66,6 +72,25 @@ TEST_F(FineTunedRanksTest, TwoAreAsOneAndContinueFromAnyCheckpoint) {
     Train(2, run, {"--resume", Path(fmt::format("two/checkpoints/step-{:08}.safetensors", step))});
     EXPECT_EQ(ReadTensors(Path(run + "/final.safetensors")), end) << step;
   }
+}
+
+// The other begins, and continues, on a host that reaches neither weights nor checkpoints.
+TEST_F(FineTunedRanksTest, OnlyTheFirstRankNeedsToKnowHowTheRunBegan) {
+  Train(2, "two", Warm());
+  const auto end = ReadTensors(Path("two/final.safetensors"));
+  const auto train = [&](const std::string& run, const std::string& first,
+                         const std::string& second) {
+    const std::string script = fmt::format(
+        "cd {}; if [ $RANK = 0 ]; then more='{}'; else more='{}'; fi; "
+        "exec {}/bin/dogs_vs_cats train --config config.textproto --set train.batch=4 "
+        "--output {}-$RANK $more",
+        folder_.path(), first, second, RT_BINARY_DIR, run);
+    const ProcessResult result = RunProcess(Launch(2, {"sh", "-c", script}));
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_EQ(ReadTensors(Path(run + "-0/final.safetensors")), end) << run;
+  };
+  train("begun", "--weights start", "");
+  train("continued", "--resume two/checkpoints/step-00000005.safetensors", "--resume");
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "tests/apps/tiny_run.h"
 
+#include <optional>
 #include <utility>
 
 #include "apps/synthesize/synthesize.h"
+#include "apps/trainer/checkpoint/config_difference.h"
 #include "core/check.h"
 #include "core/stop_signal.h"
 #include "core/storage/safetensors.h"
@@ -54,19 +56,23 @@ StatusOr<TrainingOutcome> TrainTiny(const LoadedConfig& loaded, const std::strin
   TrainingWorld alone;
   RT_ASSIGN_OR_RETURN(const TrainingData data, TrainingData::Open(loaded.config.data(), &alone));
   RT_ASSIGN_OR_RETURN(const auto directory, RunDirectory::Open(output));
+  ResumePoint point;
+  std::optional<LoadedConfig> continued;
+  if (resume) {
+    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadNewestCheckpoint(output));
+    RT_ASSIGN_OR_RETURN(point, ReadResumePoint(std::move(checkpoint)));
+    RunConfig config = loaded.config;
+    KeepBeginning(point.config, &config);
+    RT_ASSIGN_OR_RETURN(continued, ParseRunConfig(PrintTextConfig(config), "tiny.textproto", {}));
+  }
   RT_ASSIGN_OR_RETURN(
       TrainingRun run,
       TrainingRun::Create(
-          {.loaded = &loaded,
+          {.loaded = continued ? &*continued : &loaded,
            .data = &data,
            .directory = directory.get(),
            .observer = hook,
            .start_weights = resume ? std::string_view() : loaded.config.train().weights()}));
-  ResumePoint point;
-  if (resume) {
-    RT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadNewestCheckpoint(output));
-    RT_ASSIGN_OR_RETURN(point, ReadResumePoint(std::move(checkpoint)));
-  }
   RT_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(&run, std::move(point), &alone));
   return TrainToEnd(&trainer);
 }

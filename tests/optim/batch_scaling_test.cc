@@ -99,6 +99,33 @@ TEST(BatchScalingTest, AShortRunFromTrainedWeightsHasNoHigherRate) {
   EXPECT_NEAR(rate(500), 0.7, kTolerance);
 }
 
+// Of 10 epochs it would be 0.7, as above.
+TEST(BatchScalingTest, ARunThatIsMadeLongerKeepsItsRate) {
+  const auto scale = [](double epochs) {
+    return ScaleToBatch(
+        ParseOptim("learning_rate: 1.4 batch_scaling { rule: SQUARE_ROOT reference_batch: 256 "
+                   "reference_images: 320000 begun_epochs: 10 }"),
+        {.rank = 256, .global = 256, .steps_per_epoch = 500, .epochs = epochs});
+  };
+  for (const double epochs : {5, 10, 40}) {
+    EXPECT_NEAR(scale(epochs).config.learning_rate(), 0.7, kTolerance) << epochs;
+  }
+  EXPECT_EQ(scale(40).summary,
+            "learning rate 1.4 for 320000 images -> 0.7 for 1280000 of the 10 epochs that the run "
+            "began with (square root)");
+  EXPECT_EQ(scale(10).summary,
+            "learning rate 1.4 for 320000 images -> 0.7 for 1280000 (square root)");
+}
+
+TEST(BatchScalingTest, TheRateFollowsTheLengthOnlyWhereARuleScalesIt) {
+  const auto follows = [](const std::string& text) {
+    return RateFollowsLength(ParseOptim("batch_scaling { " + text + " }"));
+  };
+  EXPECT_TRUE(follows("rule: LINEAR reference_images: 9"));
+  EXPECT_FALSE(follows("rule: LINEAR"));
+  EXPECT_FALSE(follows("reference_images: 9"));
+}
+
 TEST(BatchScalingTest, WithoutARuleTheRateIsForAnyRun) {
   const ScaledOptim scaled = ScaleToBatch(
       ParseOptim("learning_rate: 1.4 batch_scaling { rule: NONE reference_images: 320000 }"),
@@ -216,6 +243,8 @@ TEST(BatchScalingTest, NamesTheFieldOutOfRange) {
                         "0"));
   EXPECT_THAT(ValidationMessage("batch_scaling { reference_images: -1 }"),
               HasSubstr("reference_images is -1"));
+  EXPECT_THAT(ValidationMessage("batch_scaling { begun_epochs: 1e7 }"),
+              HasSubstr("begun_epochs is 10000000; it must be from 0 to 1000000"));
   EXPECT_THAT(ValidationMessage("warmup { min_steps: -5 }"),
               HasSubstr("run.textproto:2:10: min_steps is -5"));
   EXPECT_EQ(ValidationMessage("batch_scaling { rule: NONE reference_batch: 0 }"), "");

@@ -8,6 +8,7 @@
 
 #include "apps/config/run_precision.h"
 #include "core/check.h"
+#include "optim/batch_scaling.h"
 
 namespace ringtail {
 namespace {
@@ -24,7 +25,8 @@ void Ignore(const Descriptor* message, std::initializer_list<const char*> fields
   }
 }
 
-// With these schedules the learning rate of a step does not depend on when the run ends.
+// With these schedules the learning rate of a step does not depend on when the run ends; what it
+// has of the length of the run is that of its beginning.
 bool EndIsOpen(const OptimConfig& config) {
   return config.has_constant() || config.has_step() || config.has_multi_step();
 }
@@ -46,6 +48,25 @@ RunConfig WithTakenPrecision(RunConfig config) {
   return config;
 }
 
+// That the rate is for.
+double EpochsOfRate(const RunConfig& config) {
+  const double begun = config.optim().batch_scaling().begun_epochs();
+  return begun > 0 ? begun : config.train().epochs();
+}
+
+// Says of weights and epochs what the rate depends on: whether there are any, and how many.
+RunConfig WithRateOfBeginning(RunConfig config, const RunConfig& other) {
+  const bool follows = RateFollowsLength(config.optim());
+  const bool both = !config.train().weights().empty() && !other.train().weights().empty();
+  if (!follows || both) config.mutable_train()->clear_weights();
+  if (follows) {
+    config.mutable_optim()->mutable_batch_scaling()->set_begun_epochs(EpochsOfRate(config));
+  } else if (config.optim().has_batch_scaling()) {
+    config.mutable_optim()->mutable_batch_scaling()->clear_begun_epochs();
+  }
+  return config;
+}
+
 // Says where `other` does that the rate is for train.batch, as it is unless another is stated.
 RunConfig WithReferenceBatch(RunConfig config, const RunConfig& other) {
   if (other.optim().batch_scaling().reference_batch() == 0) return config;
@@ -56,6 +77,17 @@ RunConfig WithReferenceBatch(RunConfig config, const RunConfig& other) {
 
 }  // namespace
 
+void KeepBeginning(const RunConfig& saved, RunConfig* now) {
+  TrainConfig* const train = now->mutable_train();
+  KeepPrecision(saved.train(), train);
+  train->clear_weights();
+  if (saved.train().has_weights()) train->set_weights(saved.train().weights());
+  const double begun = EpochsOfRate(saved);
+  const bool stated = now->optim().batch_scaling().begun_epochs() > 0;
+  if (!RateFollowsLength(now->optim()) || stated || train->epochs() == begun) return;
+  now->mutable_optim()->mutable_batch_scaling()->set_begun_epochs(begun);
+}
+
 Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   MessageDifferencer differencer;
   differencer.set_message_field_comparison(MessageDifferencer::EQUIVALENT);  // unset = default
@@ -64,8 +96,7 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   Ignore(TrainConfig::descriptor(),
          {"threads", "evaluation_batch", "evaluate_every_epochs", "evaluate_flipped",
           "evaluation_image_size", "evaluation_image_scale", "until_accuracy",
-          "checkpoint_every_steps", "keep_checkpoints", "on_nan", "log_every_steps", "patience",
-          "weights"},
+          "checkpoint_every_steps", "keep_checkpoints", "on_nan", "log_every_steps", "patience"},
          &differencer);
   // How ranks work together may change, as their number may; what they compute may not.
   Ignore(DistConfig::descriptor(),
@@ -76,8 +107,10 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   std::string report;
   differencer.ReportDifferencesToString(&report);
   differencer.set_report_ignores(false);
-  if (differencer.Compare(WithReferenceBatch(WithTakenPrecision(saved), now),
-                          WithReferenceBatch(WithTakenPrecision(now), saved))) {
+  const auto comparable = [](const RunConfig& config, const RunConfig& other) {
+    return WithRateOfBeginning(WithReferenceBatch(WithTakenPrecision(config), other), other);
+  };
+  if (differencer.Compare(comparable(saved, now), comparable(now, saved))) {
     return OkStatus();
   }
   return FailedPrecondition(fmt::format(

@@ -137,16 +137,16 @@ TEST_F(EveryFieldTest, CanBeSet) {
   });
 }
 
-// apps/README.md: equal on all ranks, except the place of the images and of weights to begin with
-// (rank 0 reads them), threads and caches.
+// apps/README.md: equal on all ranks, except the place of the images, threads, caches, and how the
+// run began.
 TEST_F(EveryFieldTest, IsSharedByAllRanksUnlessItDescribesOneRank) {
   const std::set<std::string> own = {
       "data.path", "data.layout", "data.workers", "data.prefetch_batches", "data.cache_mib",
-      "train.threads", "train.weights",
+      "train.threads",
       // Rank 0 tells the others.
-      "train.measured_precision.precision", "train.measured_precision.float32_ms",
-      "train.measured_precision.bfloat16_ms", "train.measured_precision.images",
-      "train.measured_precision.image_size"};
+      "train.weights", "optim.batch_scaling.begun_epochs", "train.measured_precision.precision",
+      "train.measured_precision.float32_ms", "train.measured_precision.bfloat16_ms",
+      "train.measured_precision.images", "train.measured_precision.image_size"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     EXPECT_EQ(SharedConfigFields(config) == SharedConfigFields(changed), own.contains(name))
         << name;
@@ -163,8 +163,9 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "train.evaluate_flipped", "train.evaluation_image_size", "train.evaluation_image_scale",
       "train.until_accuracy", "train.checkpoint_every_steps", "train.keep_checkpoints",
       "train.on_nan", "train.log_every_steps", "train.patience",
-      // Read before the first step.
-      "train.weights",
+      // Read before the first step; both matter with reference_images only
+      // (config_difference_test.cc).
+      "train.weights", "optim.batch_scaling.begun_epochs",
       // How a precision was found that the config names itself.
       "train.measured_precision.precision", "train.measured_precision.float32_ms",
       "train.measured_precision.bfloat16_ms", "train.measured_precision.images",

@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <set>
 
 #include "apps/trainer/checkpoint/model_file.h"
 #include "core/stop_signal.h"
+#include "tests/apps/job.h"
 #include "tests/apps/tiny_run.h"
 #include "tests/testing/temp_dir.h"
 
@@ -104,6 +106,48 @@ TEST(FineTuningTest, ARunBeginsWithTheWeightsOfAnother) {
   ASSERT_TRUE(TrainTiny(loaded, second.path(), false, &hook).ok());
   const Tensors start = ReadTensors(Final(first)), end = ReadTensors(Final(second));
   for (const auto& [name, values] : start) EXPECT_EQ(end.at(name), values) << name;
+}
+
+// Of every step of a run.
+std::set<double> Rates(const TempDir& folder) {
+  std::set<double> rates;
+  for (const auto& step : ReadMetrics(folder.File("metrics.jsonl"), "step")) {
+    rates.insert(step["learning_rate"].get<double>());
+  }
+  return rates;
+}
+
+// For 1000 images, of which these runs see 160 at most: twice the rate, but for trained weights.
+const std::vector<std::string> kShort = {"optim.constant={}", "optim.batch_scaling.rule=LINEAR",
+                                         "optim.batch_scaling.reference_images=1000"};
+
+TEST(FineTuningTest, ARunThatIsResumedWithoutItsWeightsKeepsItsRate) {
+  const TempDir first, tuned;
+  ASSERT_TRUE(TrainTiny(TinyConfig({"train.epochs=1"}), first.path()).ok());
+  std::vector<std::string> warm = kShort;
+  warm.push_back("train.weights=\"" + first.path() + "\"");
+  StepHook hook([](int64_t step) {
+    if (step == 7) SetStopSignalForTest(SIGTERM);
+  });
+  ASSERT_EQ(TrainTiny(TinyConfig(warm), tuned.path(), false, &hook).value().kind, Kind::kStopped);
+  ASSERT_EQ(TrainTiny(TinyConfig(kShort), tuned.path(), true).value().kind, Kind::kFinished);
+  EXPECT_THAT(Rates(tuned), testing::ElementsAre(0.05));
+  EXPECT_EQ(ReadMetrics(tuned.File("metrics.jsonl"), "step").size(), 4U * kTinyStepsPerEpoch);
+}
+
+// Of 40 images at first: the square root of 90 / 40 times the rate.
+TEST(FineTuningTest, ARunThatIsMadeLongerKeepsItsRate) {
+  const TempDir folder;
+  const auto with = [](int epochs) {
+    return TinyConfig({"optim.constant={}", "optim.batch_scaling.rule=LINEAR",
+                       "optim.batch_scaling.reference_images=90",
+                       fmt::format("train.epochs={}", epochs)});
+  };
+  for (const int epochs : {1, 2, 4}) {
+    ASSERT_TRUE(TrainTiny(with(epochs), folder.path(), /*resume=*/epochs > 1).ok());
+  }
+  EXPECT_THAT(Rates(folder), testing::ElementsAre(testing::DoubleNear(0.075, 1e-9)));
+  EXPECT_EQ(ReadMetrics(folder.File("metrics.jsonl"), "step").size(), 4U * kTinyStepsPerEpoch);
 }
 
 TEST(FineTuningTest, PatienceEndsARunAndItCanContinue) {

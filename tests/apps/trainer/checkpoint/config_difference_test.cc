@@ -56,5 +56,75 @@ TEST(ConfigDifferenceTest, EpochsMayChangeWhereTheRateDoesNotDependOnThem) {
   }
 }
 
+// As a run with the config `now` continues one with `then`.
+class KeepBeginningTest : public testing::Test {
+ protected:
+  static RunConfig Kept(const std::vector<std::string>& then, const std::vector<std::string>& now) {
+    const RunConfig saved = TinyConfig(then).config;
+    RunConfig kept = TinyConfig(now).config;
+    KeepBeginning(saved, &kept);
+    const Status status = CheckResumable(saved, kept);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return kept;
+  }
+  static double BegunEpochs(const RunConfig& config) {
+    return config.optim().batch_scaling().begun_epochs();
+  }
+  // The rate depends on the 160 images of 4 epochs.
+  static std::vector<std::string> Following(const std::vector<std::string>& more) {
+    std::vector<std::string> set = {"optim.constant={}", "optim.batch_scaling.rule=LINEAR",
+                                    "optim.batch_scaling.reference_images=40"};
+    set.insert(set.end(), more.begin(), more.end());
+    return set;
+  }
+};
+
+TEST_F(KeepBeginningTest, WeightsAreThoseThatTheRunBeganWith) {
+  const std::string weights = "train.weights=\"first\"";
+  EXPECT_EQ(Kept(Following({weights}), Following({})).train().weights(), "first");
+  EXPECT_EQ(Kept(Following({weights}), Following({"train.weights=\"other\""})).train().weights(),
+            "first");
+  EXPECT_FALSE(Kept(Following({}), Following({weights})).train().has_weights());
+  EXPECT_FALSE(Kept({}, {weights}).train().has_weights());
+}
+
+TEST_F(KeepBeginningTest, WhereItDependsOnThemARunWithAndOneWithoutWeightsHaveAnotherRate) {
+  const std::string weights = "train.weights=\"first\"";
+  EXPECT_THAT(Compare(Following({weights}), Following({})).message(),
+              testing::HasSubstr("train.weights: \"first\" -> \"\""));
+  EXPECT_THAT(Compare(Following({}), Following({weights})).message(),
+              testing::HasSubstr("train.weights: \"\" -> \"first\""));
+  EXPECT_TRUE(Compare(Following({weights}), Following({"train.weights=\"moved\""})).ok());
+  EXPECT_TRUE(Compare({weights}, {}).ok());
+}
+
+// However often the run is made longer or shorter.
+TEST_F(KeepBeginningTest, TheRateStaysThatOfTheEpochsThatTheRunBeganWith) {
+  const RunConfig longer = Kept(Following({}), Following({"train.epochs=8"}));
+  EXPECT_EQ(BegunEpochs(longer), 4);
+  RunConfig again = TinyConfig(Following({"train.epochs=6"})).config;
+  KeepBeginning(longer, &again);
+  EXPECT_EQ(BegunEpochs(again), 4);
+  EXPECT_TRUE(CheckResumable(longer, again).ok());
+  RunConfig back = TinyConfig(Following({})).config;
+  KeepBeginning(longer, &back);
+  EXPECT_EQ(BegunEpochs(back), 0);
+  EXPECT_TRUE(CheckResumable(longer, back).ok());
+  EXPECT_EQ(BegunEpochs(Kept({"optim.constant={}"}, {"optim.constant={}", "train.epochs=8"})), 0)
+      << "the rate does not depend on them";
+}
+
+TEST_F(KeepBeginningTest, ARateOfOtherEpochsIsAnother) {
+  EXPECT_THAT(Compare(Following({}), Following({"train.epochs=8"})).message(),
+              testing::HasSubstr("begun_epochs: 4 -> 8"));
+  const std::vector<std::string> other =
+      Following({"train.epochs=8", "optim.batch_scaling.begun_epochs=8"});
+  RunConfig now = TinyConfig(other).config;
+  KeepBeginning(TinyConfig(Following({})).config, &now);
+  EXPECT_THAT(CheckResumable(TinyConfig(Following({})).config, now).message(),
+              testing::HasSubstr("begun_epochs: 4 -> 8"));
+  EXPECT_FALSE(Compare({"optim.cosine={}"}, {"optim.cosine={}", "train.epochs=8"}).ok());
+}
+
 }  // namespace
 }  // namespace ringtail
