@@ -38,8 +38,7 @@ FingerprintFields Fingerprint(const RunConfig& config) {
   for (auto& [name, value] : SharedConfigFields(config)) {
     fields.push_back({.name = std::move(name), .value = std::move(value)});
   }
-  // What ranks exchange after steps of their own is the same on every instruction set.
-  if (!UsesLocalRounds(config.dist()) || config.dist().local().start_epoch() > 0) {
+  if (NeedsSameNumerics(config.dist())) {
     fields.push_back({.name = "instruction set", .value = CurrentNumerics().isa});
   }
   return fields;

@@ -34,7 +34,7 @@ bool PairsAreFast() {
 
 }  // namespace
 
-bool FastBf16Products() {
+bool FastBf16Products() noexcept {
   if (!RT_KERNEL(HasBf16Products)()) return false;
   static const bool fast = PairsAreFast();
   return fast;

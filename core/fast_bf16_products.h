@@ -8,7 +8,7 @@ namespace ringtail {
 // Measured: processors where the instruction is slow (Sapphire Rapids and its successors) have it by
 // cpuid, too. On Emerald Rapids it takes 3.8 times as long as one of f32; where it is no microcode it should
 // take as long, so all processes of a machine have the same answer. False where SelectedKernelIsa() has none.
-bool FastBf16Products();
+bool FastBf16Products() noexcept;
 
 }  // namespace ringtail
 

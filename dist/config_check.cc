@@ -173,6 +173,10 @@ bool UsesLocalRounds(const DistConfig& config) {
   return config.local().period() > 0 || config.local().period_rule() == LocalConfig::AUTO;
 }
 
+bool NeedsSameNumerics(const DistConfig& config) {
+  return !UsesLocalRounds(config) || config.local().start_epoch() > 0;
+}
+
 Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) {
   const FieldCheck check(source, "dist");
   RT_RETURN_IF_ERROR(check.Between("bucket_kib", config.bucket_kib(), 1, kLargestBucketKib));

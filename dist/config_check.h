@@ -14,6 +14,9 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source);
 
 // Whether ranks take steps of their own between exchanges (dist.local).
 bool UsesLocalRounds(const DistConfig& config);
+// Whether ranks have to compute the same bits of the same numbers. Not those that take steps of
+// their own from the first one on: what they exchange afterwards is the same on every machine.
+bool NeedsSameNumerics(const DistConfig& config);
 // Whether ranks have layers of their own (dist.model_parallel.pipeline).
 bool UsesPipeline(const DistConfig& config);
 

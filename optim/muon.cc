@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "core/config/field_check.h"
-#include "core/fast_bf16_products.h"
 #include "core/parallel_for.h"
 #include "core/sum_of_squares.h"
 #include "optim/orthogonalize.h"
@@ -88,11 +87,14 @@ Status Muon::Validate(const MuonConfig& config, const ConfigSource* source) {
   return check.Between("vector_rate", config.vector_rate(), 0, kMostVectorRate);
 }
 
-Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena)
+bool Muon::TakesBf16Products(const MuonConfig& config) {
+  return config.matrices() == MuonConfig::FASTEST;
+}
+
+Muon::Muon(const MuonConfig& config, Decay decay, ParameterArena* arena, bool bf16_products)
     : config_(config),
-      numbers_(config.matrices() == MuonConfig::FASTEST && FastBf16Products()
-                   ? Orthogonalization::Numbers::kBfloat16
-                   : Orthogonalization::Numbers::kFloat),
+      numbers_(bf16_products && TakesBf16Products(config) ? Orthogonalization::Numbers::kBfloat16
+                                                          : Orthogonalization::Numbers::kFloat),
       decay_(std::move(decay)),
       arena_(arena),
       velocity_(arena->values().size_bytes()) {

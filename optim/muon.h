@@ -44,7 +44,10 @@ class Muon : public Optimizer {
   static constexpr bool kAdaptsToBatch = true;
   static constexpr bool kUpdatesElementwise = false;
   static Status Validate(const MuonConfig& config, const ConfigSource* source);
-  Muon(const MuonConfig& config, Decay decay, ParameterArena* arena);  // requires a valid config
+  // Whether `bf16_products` makes a difference.
+  static bool TakesBf16Products(const MuonConfig& config);
+  // Requires a valid config. `bf16_products`: as of OptimizerOptions.
+  Muon(const MuonConfig& config, Decay decay, ParameterArena* arena, bool bf16_products);
 
   void Step(int64_t step, double learning_rate, double grad_scale) override;
   std::vector<double> PreparableWork() const override;

@@ -45,7 +45,8 @@ bool OfRule(const OptimConfig& config, const Function& fn) {
 // A new rule adds a case here and one in OfRule; optim/README.md has the steps.
 StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config,
                                                        ParameterArena* arena,
-                                                       const ConfigSource* source) {
+                                                       const OptimizerOptions& options) {
+  const ConfigSource* const source = options.source;
   RT_RETURN_IF_ERROR(ValidateCommon(config, source));
   Decay decay(config, *arena);
   std::unique_ptr<Optimizer> optimizer;
@@ -75,7 +76,8 @@ StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimConfig& config
       break;
     case OptimConfig::kMuon:
       RT_RETURN_IF_ERROR(Muon::Validate(config.muon(), source));
-      optimizer = std::make_unique<Muon>(config.muon(), std::move(decay), arena);
+      optimizer =
+          std::make_unique<Muon>(config.muon(), std::move(decay), arena, options.bf16_products);
       break;
   }
   return optimizer;
@@ -87,6 +89,10 @@ void Optimizer::StepPrepared(int64_t step, double learning_rate, PreparedStep* p
 
 bool Optimizer::AdaptsToBatch(const OptimConfig& config) {
   return OfRule(config, []<typename Rule>(Rule*) { return Rule::kAdaptsToBatch; });
+}
+
+bool Optimizer::TakesBf16Products(const OptimConfig& config) {
+  return config.has_muon() && Muon::TakesBf16Products(config.muon());
 }
 
 bool Optimizer::UpdatesElementwise(const OptimConfig& config) {

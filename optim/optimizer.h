@@ -17,12 +17,20 @@
 
 #include "core/aligned_buffer.h"
 #include "core/config/config_source.h"
+#include "core/fast_bf16_products.h"
 #include "core/parameter.h"
 #include "core/status.h"
 #include "optim/optim.pb.h"
 #include "optim/prepared_step.h"
 
 namespace ringtail {
+
+struct OptimizerOptions {
+  // Whether the rule may take products of bf16, if it has any (TakesBf16Products). The bits are not
+  // those of f32: all that make the same update have to say the same. Needs a processor with them.
+  bool bf16_products = FastBf16Products();
+  const ConfigSource* source = nullptr;  // of the config; may be null
+};
 
 class Optimizer {
  public:
@@ -32,17 +40,19 @@ class Optimizer {
     std::span<float> values;
   };
 
-  // InvalidArgument for values out of range, at their place in the file (`source` may be null).
+  // InvalidArgument for values out of range, at their place in the file.
   // ValidateSchedule() (optim/schedule_validation.h) checks the rate and its schedule.
   static StatusOr<std::unique_ptr<Optimizer>> Create(const OptimConfig& config,
                                                      ParameterArena* arena,
-                                                     const ConfigSource* source = nullptr);
+                                                     const OptimizerOptions& options = {});
   // Whether the configured rule copes with a larger batch without batch_scaling. Every rule class
   // states this: `static constexpr bool kAdaptsToBatch`.
   static bool AdaptsToBatch(const OptimConfig& config);
   // Whether the new value of an element depends on that element alone (but for clipping), so that a
   // slice of a parameter is updated as it would be within the whole; each class states this, too.
   static bool UpdatesElementwise(const OptimConfig& config);
+  // Whether the bits of an update depend on OptimizerOptions::bf16_products.
+  static bool TakesBf16Products(const OptimConfig& config);
   virtual ~Optimizer() = default;
 
   // step: 0, 1, 2, ... (bias correction of Adam uses step + 1).

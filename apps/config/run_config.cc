@@ -30,7 +30,8 @@ Status ValidateOptimConfig(const OptimConfig& config, const ConfigSource& source
   RT_RETURN_IF_ERROR(ValidateSchedule(config, &source));
   // Each rule checks its config when it is created; an empty arena suffices for that.
   RT_ASSIGN_OR_RETURN(const auto nothing, ParameterArena::Create({}, {}));
-  return Optimizer::Create(config, nothing.get(), &source).status();
+  return Optimizer::Create(config, nothing.get(), {.bf16_products = false, .source = &source})
+      .status();
 }
 
 // Momentum that is applied twice ruins a run without any error.

@@ -29,8 +29,10 @@
 #include "apps/trainer/pipeline/stage_cut.h"
 #include "apps/trainer/pipeline/stage_report.h"
 #include "apps/trainer/train_to_end.h"
+#include "apps/trainer/update/bf16_agreement.h"
 #include "apps/world_session.h"
 #include "core/check.h"
+#include "core/fast_bf16_products.h"
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
@@ -58,15 +60,6 @@ void KeepThreads(const ResumeHead& head, const RunConfig& config, const RankIden
   const std::vector<int64_t>& saved = head.division.threads;
   const bool same_world = std::ssize(saved) == identity.world_size;
   flags->threads = same_world ? static_cast<int>(saved[identity.rank]) : head.numerics.threads;
-}
-
-void WarnOfOtherNumerics(const Numerics& saved) {
-  const Numerics now = CurrentNumerics();
-  if (saved.threads == 0 || saved == now) return;
-  LogWarning(
-      fmt::format("the run began with {}; with {} it continues just as well, but to other "
-                  "bits",
-                  saved.Describe(), now.Describe()));
 }
 
 // The same on all ranks.
@@ -206,6 +199,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   PredictionReport report(&progress, [&](const Metrics& line) { directory->Record(line); });
   StageReport stages(&report);
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> cut_after, DecideCut(loaded, world));
+  RT_ASSIGN_OR_RETURN(const bool bf16_products,
+                      AgreeOnBf16Products(FastBf16Products(), config, world));
   RT_ASSIGN_OR_RETURN(TrainingRun run,
                       TrainingRun::Create({.loaded = &loaded,
                                            .data = &data,
@@ -217,7 +212,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                                            .rank = world->rank(),
                                            .ranks = world->size(),
                                            .resumes = flags.run.resume,
-                                           .cut_after = cut_after}));
+                                           .cut_after = cut_after,
+                                           .bf16_products = bf16_products}));
   const Numerics saved = point.numerics;
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);
@@ -229,7 +225,8 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
     RT_RETURN_IF_ERROR(stages.Watch(trainer->generation()));
   }
   if (resumes) {
-    WarnOfOtherNumerics(saved);
+    const std::string other = DescribeOtherNumerics(saved, run.numerics());
+    if (!other.empty()) LogWarning(other);
     LogInfo(from);
   }
   if (world->leads()) SetStopNotice("stopping after this step; again to stop now");

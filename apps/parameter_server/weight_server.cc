@@ -28,8 +28,9 @@ StatusOr<std::unique_ptr<WeightServer>> WeightServer::Create(const WeightServerO
       ParameterArena::Create(
           SpecsOf(model.parameters(), options.parameters),
           options.has_statistics ? SpecsOf(model.buffers()) : std::vector<ParameterSpec>()));
-  RT_ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
-                      Optimizer::Create(options.optim, arena.get()));
+  RT_ASSIGN_OR_RETURN(
+      std::unique_ptr<Optimizer> optimizer,
+      Optimizer::Create(options.optim, arena.get(), {.bf16_products = options.bf16_products}));
   std::unique_ptr<WeightServer> server(
       new WeightServer(options, ShardLayout(model.parameters(), options.parameters),
                        std::move(arena), std::move(optimizer)));

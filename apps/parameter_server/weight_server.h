@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "apps/parameter_server/shard_layout.h"
+#include "core/fast_bf16_products.h"
 #include "core/parameter.h"
 #include "core/status.h"
 #include "dist/parameter_server/server_shard.h"
@@ -43,6 +44,7 @@ struct WeightServerOptions {
   // The learning rate once so many images have been applied, and the step that they are.
   std::function<double(int64_t images)> rate;
   std::function<int64_t(int64_t images)> step;
+  bool bf16_products = FastBf16Products();  // of OptimizerOptions
 };
 
 class WeightServer {

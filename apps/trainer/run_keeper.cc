@@ -305,7 +305,7 @@ ResumePoint RunKeeper::Point(int agreed_ranks) const {
   point.progress = generation_->progress();
   point.data = data.Identity();
   point.division = generation_->division.all;
-  point.numerics = CurrentNumerics();
+  point.numerics = generation_->run->numerics();
   point.algorithms = UsedAlgorithms();
   point.allreduces = generation_->replicas->SelectedAllreduces();
   point.agreed_ranks = agreed_ranks;

@@ -77,8 +77,9 @@ StatusOr<TrainingRun> TrainingRun::Create(const TrainingRunOptions& options) {
     CopyOwnRows(whole->arena(), &network->arena());
     return OkStatus();
   };
-  RT_ASSIGN_OR_RETURN(auto state, TrainingState::Create(std::move(model), config.optim(),
-                                                        config.train().seed(), start));
+  RT_ASSIGN_OR_RETURN(auto state,
+                      TrainingState::Create(std::move(model), config.optim(), config.train().seed(),
+                                            start, {.bf16_products = options.bf16_products}));
   return TrainingRun{.options = options,
                      .start_report = std::move(report),
                      .frozen = !config.train().freeze().empty(),
@@ -109,12 +110,21 @@ Status TrainingRun::ShareParts(TrainingWorld* world, StageLink* link, const Resu
   return OkStatus();
 }
 
+Numerics TrainingRun::numerics() const {
+  Numerics numerics = CurrentNumerics();
+  if (Optimizer::TakesBf16Products(config().optim())) {
+    numerics.matrices = options.bf16_products ? "bf16" : "f32";
+  }
+  return numerics;
+}
+
 Status TrainingRun::Freeze(bool freeze) {
   if (freeze == frozen || config().train().freeze().empty()) return OkStatus();
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, freeze,
                                               shards.request, stage.request));
-  RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(std::move(model), config().optim(),
-                                                          config().train().seed()));
+  RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(
+                                        std::move(model), config().optim(), config().train().seed(),
+                                        /*start=*/{}, {.bf16_products = options.bf16_products}));
   changed.Adopt(state);
   state = std::move(changed);
   frozen = freeze;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "apps/config/run_config.h"
+#include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "apps/trainer/checkpoint/training_state.h"
@@ -25,6 +26,7 @@
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_observer.h"
 #include "apps/trainer/training_world.h"
+#include "core/fast_bf16_products.h"
 #include "core/status.h"
 
 namespace ringtail {
@@ -43,6 +45,9 @@ struct TrainingRunOptions {
   bool resumes = false;  // the batch is divided as it was
   // Of a pipeline: the last layer of each stage but the last one (pipeline/stage_cut.h).
   std::span<const std::string> cut_after = {};
+  // What the optimizer may take (OptimizerOptions); of several ranks, what they agreed on
+  // (update/bf16_agreement.h).
+  bool bf16_products = FastBf16Products();
 };
 
 struct TrainingRun {
@@ -64,6 +69,8 @@ struct TrainingRun {
   // All ranks, where they divide layers or have layers of their own (then `link` is there): gives each
   // its part of what point.source_rank has read, or has started with.
   Status ShareParts(TrainingWorld* world, StageLink* link, const ResumePoint& point);
+  // Of this rank, with its current number of threads.
+  Numerics numerics() const;
   // Whether a rank's state is a part of the network's.
   bool is_divided() const { return shards.divides() || stage.divides(); }
 

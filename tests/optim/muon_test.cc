@@ -1,5 +1,6 @@
 #include "optim/muon.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,9 @@
 
 namespace ringtail {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr double kFirstRate = 0.5;
 constexpr double kTolerance = 2e-5;  // for weights around 1 that move by a tenth
@@ -153,6 +157,22 @@ TEST(MuonTest, DescribesItself) {
   const std::string rounded = FastBf16Products() ? " matrices=bf16" : "";
   EXPECT_EQ(MakeOptimizer("muon { vector_rate: 0.1 }", arena.get())->Describe(),
             "Muon momentum=0.9 trust=0.02" + rounded + " vector_rate=0.1 weight_decay=0.0005");
+}
+
+// As where another rank is slow: then to the bits of f32, wherever bfloat16 is fast.
+TEST(MuonTest, RoundsNothingWhereItIsTold) {
+  const auto stepped = [](const char* config, const OptimizerOptions& options) {
+    const auto arena = MakeTestArena();
+    DrawGradients(0, arena.get());
+    const auto optimizer = Optimizer::Create(ParseOptim(config), arena.get(), options).value();
+    EXPECT_THAT(optimizer->Describe(), Not(HasSubstr("bf16")));
+    optimizer->Step(0, 0.5, 1);
+    return Copy(arena->values());
+  };
+  EXPECT_EQ(stepped("muon {}", {.bf16_products = false}), stepped("muon { matrices: F32 }", {}));
+  EXPECT_TRUE(Optimizer::TakesBf16Products(ParseOptim("muon {}")));
+  EXPECT_FALSE(Optimizer::TakesBf16Products(ParseOptim("muon { matrices: F32 }")));
+  EXPECT_FALSE(Optimizer::TakesBf16Products(ParseOptim("")));
 }
 
 // Where bfloat16 is fast: almost the step of f32, and not quite.

@@ -60,7 +60,7 @@ std::string ValidationMessage(const std::string& text) {
       ParseTextConfig("optim {\n" + text + "\n}\n", "run.textproto", &config, &source);
   RT_CHECK(parsed.ok(), parsed.ToString());
   const auto arena = MakeTestArena();
-  const auto optimizer = Optimizer::Create(config.optim(), arena.get(), &source);
+  const auto optimizer = Optimizer::Create(config.optim(), arena.get(), {.source = &source});
   if (!optimizer.ok()) return optimizer.status().ToString();
   const Status schedule = ValidateSchedule(config.optim(), &source);
   return schedule.ok() ? "" : schedule.ToString();

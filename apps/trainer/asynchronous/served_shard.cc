@@ -106,7 +106,8 @@ Status ServedShard::CreateWeights(size_t servers, bool first, const ServerProgre
                            .alone = servers == 1,
                            .has_statistics = first,
                            .rate = rate,
-                           .step = step},
+                           .step = step,
+                           .bf16_products = generation_->run->options.bf16_products},
                           generation_->arena()));
   ImportState();
   return OkStatus();

@@ -12,7 +12,8 @@
 namespace ringtail {
 
 std::string Numerics::Describe() const {
-  return fmt::format("{}, {}", Counted(threads, "thread"), isa);
+  return fmt::format("{}, {}{}", Counted(threads, "thread"), isa,
+                     matrices.empty() ? "" : ", matrices in " + matrices);
 }
 
 std::string ThisMachine() {
@@ -22,7 +23,16 @@ std::string ThisMachine() {
 std::string UsedAlgorithms() { return ProgramAlgorithms().Used(); }
 Status TakeAlgorithms(const std::string& used) { return ProgramAlgorithms().KeepAll(used); }
 
-Numerics CurrentNumerics() { return {NumComputeThreads(), KernelIsaName(SelectedKernelIsa())}; }
+Numerics CurrentNumerics() {
+  return {.threads = NumComputeThreads(), .isa = KernelIsaName(SelectedKernelIsa())};
+}
+
+std::string DescribeOtherNumerics(const Numerics& saved, Numerics now) {
+  if (saved.matrices.empty()) now.matrices.clear();  // of older checkpoints
+  if (saved.threads == 0 || saved == now) return "";
+  return fmt::format("the run began with {}; with {} it continues just as well, but to other bits",
+                     saved.Describe(), now.Describe());
+}
 
 void KeepAlgorithms(const std::string& used) {
   if (used.empty()) return;

@@ -29,6 +29,7 @@ constexpr char kThreadsOfRanksKey[] = "threads_of_ranks";
 constexpr char kMachinesKey[] = "machines";  // a line for each rank, if divided by speed
 constexpr char kThreadsKey[] = "compute_threads";
 constexpr char kIsaKey[] = "instruction_set";
+constexpr char kMatricesKey[] = "update_matrices";  // not in older checkpoints
 constexpr char kAlgorithmsKey[] = "convolution_algorithms";
 constexpr char kAllreducesKey[] = "allreduce_algorithms";
 constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,0,3,0.5,0.1,64"
@@ -176,7 +177,9 @@ StatusOr<LocalProgress> ParseLocal(const std::string& text, int64_t step) {
 Numerics ParseNumerics(const Metadata& metadata) {
   const auto threads = ParseNumber<int>(TextOf(metadata, kThreadsKey));
   const bool plausible = threads && *threads >= 1 && *threads <= kMostThreads;
-  return {.threads = plausible ? *threads : 0, .isa = TextOf(metadata, kIsaKey)};
+  return {.threads = plausible ? *threads : 0,
+          .isa = TextOf(metadata, kIsaKey),
+          .matrices = TextOf(metadata, kMatricesKey)};
 }
 
 DataIdentity ParseIdentity(const Metadata& metadata) {
@@ -264,6 +267,7 @@ Metadata MetadataOf(const ResumePoint& point, const std::vector<std::string>& cl
   }
   metadata[kThreadsKey] = std::to_string(point.numerics.threads);
   metadata[kIsaKey] = point.numerics.isa;
+  if (!point.numerics.matrices.empty()) metadata[kMatricesKey] = point.numerics.matrices;
   metadata[kAlgorithmsKey] = point.algorithms;
   if (!point.allreduces.empty()) metadata[kAllreducesKey] = AllreducesText(point.allreduces);
   if (const LocalProgress& l = point.local; l.rounds > 0 || l.offers > 0) {

@@ -56,13 +56,14 @@ std::vector<StateTensor> StateTensors(const ParameterArena& arena, Optimizer* op
 
 StatusOr<TrainingState> TrainingState::Create(std::unique_ptr<Model> model,
                                               const OptimConfig& config, uint64_t seed,
-                                              const Start& start) {
+                                              const Start& start,
+                                              const OptimizerOptions& optimizer) {
   TrainingState state;
   state.model_ = std::move(model);
   state.model_->Initialize(seed);
   if (start) RT_RETURN_IF_ERROR(start(state.model_.get()));
   ParameterArena* arena = &state.model_->arena();
-  RT_ASSIGN_OR_RETURN(state.optimizer_, Optimizer::Create(config, arena));
+  RT_ASSIGN_OR_RETURN(state.optimizer_, Optimizer::Create(config, arena, optimizer));
   if (config.ema_decay() > 0) {
     state.average_ = std::make_unique<WeightAverage>(config.ema_decay(), arena);
   }

@@ -54,7 +54,8 @@ class TrainingState {
   // At step 0: weights initialised from `seed`, and changed by `start`, if that is given.
   using Start = std::function<Status(Model*)>;
   static StatusOr<TrainingState> Create(std::unique_ptr<Model> model, const OptimConfig& config,
-                                        uint64_t seed, const Start& start = {});
+                                        uint64_t seed, const Start& start = {},
+                                        const OptimizerOptions& optimizer = {});
 
   Model* model() const { return model_.get(); }
   Optimizer* optimizer() const { return optimizer_.get(); }

@@ -34,7 +34,7 @@ ResumePoint Example() {
                     .skipped_in_a_row = 2};
   point.division = {
       .global_batch = 64, .batches = {43, 21}, .machines = {"a", "b, c"}, .threads = {4, 2}};
-  point.numerics = {.threads = 3, .isa = "avx2"};
+  point.numerics = {.threads = 3, .isa = "avx2", .matrices = "f32"};
   point.algorithms = "{}";
   point.allreduces = {{104, "recursive_doubling"}, {8388608, "ring"}};
   point.local = {.rounds = 12,
@@ -124,7 +124,7 @@ TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
         "evaluated_step",   "global_batch",           "images",           "instruction_set",
         "last_accuracy",    "local_batches",          "local_rounds",     "machines",
         "ringtail_version", "skipped_in_a_row",       "skipped_steps",    "threads_of_ranks",
-        "written_after"}) {
+        "update_matrices",  "written_after"}) {
     EXPECT_EQ(keys.erase(key), 1U) << key;
   }
   EXPECT_THAT(keys, IsEmpty());
@@ -135,7 +135,8 @@ TEST_F(ResumePointTest, AnOldCheckpointNeedNotKnowEverything) {
   for (const char* key :
        {"agreed_ranks", "allreduce_algorithms", "compression_ways", "compute_threads",
         "convolution_algorithms", "data_contents", "global_batch", "images", "instruction_set",
-        "local_batches", "local_rounds", "machines", "threads_of_ranks", "written_after"}) {
+        "local_batches", "local_rounds", "machines", "threads_of_ranks", "update_matrices",
+        "written_after"}) {
     old.erase(key);
   }
   old["pictures"] = "40 to train on";
