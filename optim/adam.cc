@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/config/field_check.h"
+#include "optim/bias_correction.h"
 #include "optim/parameter_walk.h"
 
 namespace ringtail {
@@ -54,20 +55,18 @@ Adam::Adam(const AdamConfig& config, DecayKind kind, Decay decay, ParameterArena
       second_moment_(arena->values().size_bytes()) {}
 
 void Adam::Step(int64_t step, double learning_rate, double grad_scale) {
-  const double t = static_cast<double>(step) + 1;
   const double beta1 = config_.beta1(), beta2 = config_.beta2();
-  const Coefficients common{
-      .grad_scale = static_cast<float>(grad_scale),
-      .decay = 0,
-      .keep = 1,
-      .beta1 = static_cast<float>(beta1),
-      .one_minus_beta1 = static_cast<float>(1 - beta1),
-      .beta2 = static_cast<float>(beta2),
-      .one_minus_beta2 = static_cast<float>(1 - beta2),
-      .rate = 0,
-      .root_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
-      .epsilon = static_cast<float>(config_.epsilon())};
-  const double correction = 1 - std::pow(beta1, t);
+  const Coefficients common{.grad_scale = static_cast<float>(grad_scale),
+                            .decay = 0,
+                            .keep = 1,
+                            .beta1 = static_cast<float>(beta1),
+                            .one_minus_beta1 = static_cast<float>(1 - beta1),
+                            .beta2 = static_cast<float>(beta2),
+                            .one_minus_beta2 = static_cast<float>(1 - beta2),
+                            .rate = 0,
+                            .root_correction = 1,
+                            .epsilon = static_cast<float>(config_.epsilon())};
+  const BiasCorrections corrections(beta1, beta2, step, first_steps());
   const float* grads = arena_->grads().data();
   float* weights = arena_->values().data();
   float* first = first_moment_.floats().data();
@@ -76,7 +75,9 @@ void Adam::Step(int64_t step, double learning_rate, double grad_scale) {
     const double decay = decay_.Of(part.parameter);
     const double rate = decay_.Rate(part.parameter, learning_rate);
     Coefficients c = common;
-    c.rate = static_cast<float>(rate / correction);
+    const BiasCorrection& correction = corrections.Of(part.parameter);
+    c.rate = static_cast<float>(rate / correction.first);
+    c.root_correction = static_cast<float>(1 / correction.root_second);
     if (kind_ == DecayKind::kDecoupled) {
       c.keep = static_cast<float>(1 - rate * decay);
     } else {

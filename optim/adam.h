@@ -4,10 +4,10 @@
 //   g = grad_scale * grad + wd w           Adam; AdamW: without wd w
 //   m = b1 m + (1 - b1) g
 //   v = b2 v + (1 - b2) g^2
-//   w = w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)     t = step + 1
-//                                          AdamW: from w (1 - lr wd) instead of w
+//   w = w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)     AdamW: from w (1 - lr wd)
 //
-// The bias corrections depend on the step only: they are computed once per Step().
+// t counts the parameter's updates (bias_correction.h): step + 1, but for layers that were frozen
+// at first.
 // State: m, v ("first_moment", "second_moment").
 // Cost: reads w, g, m, v and writes w, m, v: 28 bytes, one square root and one division per weight.
 #ifndef RINGTAIL_OPTIM_ADAM_H_

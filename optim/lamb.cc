@@ -8,6 +8,7 @@
 
 #include "core/config/field_check.h"
 #include "core/sum_of_squares.h"
+#include "optim/bias_correction.h"
 
 namespace ringtail {
 namespace {
@@ -17,22 +18,20 @@ struct Coefficients {
   float grad_scale;
   float beta1, one_minus_beta1;
   float beta2, one_minus_beta2;
-  float correction;       // 1 / (1 - b1^t)
-  float root_correction;  // 1 / sqrt(1 - b2^t)
   float epsilon;
-  float decay = 0;  // wd
+  float correction = 1;       // 1 / (1 - b1^t)
+  float root_correction = 1;  // 1 / sqrt(1 - b2^t)
+  float decay = 0;            // wd
 };
 
-Coefficients CoefficientsOf(const LambConfig& config, int64_t step, double grad_scale) {
-  const double t = static_cast<double>(step) + 1;
+// What all parameters have in common.
+Coefficients CoefficientsOf(const LambConfig& config, double grad_scale) {
   const double beta1 = config.beta1(), beta2 = config.beta2();
   return {.grad_scale = static_cast<float>(grad_scale),
           .beta1 = static_cast<float>(beta1),
           .one_minus_beta1 = static_cast<float>(1 - beta1),
           .beta2 = static_cast<float>(beta2),
           .one_minus_beta2 = static_cast<float>(1 - beta2),
-          .correction = static_cast<float>(1 / (1 - std::pow(beta1, t))),
-          .root_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
           .epsilon = static_cast<float>(config.epsilon())};
 }
 
@@ -100,9 +99,12 @@ double Lamb::Ratio(const NormSquares& squares) const {
 }
 
 void Lamb::Step(int64_t step, double learning_rate, double grad_scale) {
-  const Coefficients common = CoefficientsOf(config_, step, grad_scale);
+  const Coefficients common = CoefficientsOf(config_, grad_scale);
+  const BiasCorrections corrections(config_.beta1(), config_.beta2(), step, first_steps());
   const auto coefficients_of = [&](size_t parameter) {
     Coefficients c = common;
+    c.correction = static_cast<float>(1 / corrections.Of(parameter).first);
+    c.root_correction = static_cast<float>(1 / corrections.Of(parameter).root_second);
     c.decay = static_cast<float>(decay_.Of(parameter));
     return c;
   };

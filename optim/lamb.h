@@ -4,7 +4,7 @@
 //   g     = grad_scale * grad
 //   m     = b1 m + (1 - b1) g
 //   v     = b2 v + (1 - b2) g^2
-//   u     = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon) + wd w     t = step + 1
+//   u     = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon) + wd w     t as in optim/adam.h
 //   ratio = min(||w||, max_weight_norm) / ||u||                            one per weight tensor
 //   w     = w - lr ratio u
 //

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -55,7 +56,7 @@ class Optimizer {
   static bool TakesBf16Products(const OptimConfig& config);
   virtual ~Optimizer() = default;
 
-  // step: 0, 1, 2, ... (bias correction of Adam uses step + 1).
+  // step: 0, 1, 2, ... of the run.
   virtual void Step(int64_t step, double learning_rate, double grad_scale) = 0;
 
   // A rule whose step computes much for each parameter can do so for some of them before the
@@ -69,6 +70,16 @@ class Optimizer {
 
   virtual std::vector<StateBlock> state() = 0;
   virtual std::string Describe() const = 0;  // "SGD momentum=0.9 nesterov weight_decay=0.0005"
+
+  // By parameter, the first step that updates it (empty: step 0): a rule that counts its updates
+  // (bias_correction.h) begins there. A function of the run's plan, and so not in state().
+  void set_first_steps(std::vector<int64_t> steps) { first_steps_ = std::move(steps); }
+
+ protected:
+  const std::vector<int64_t>& first_steps() const { return first_steps_; }
+
+ private:
+  std::vector<int64_t> first_steps_;
 };
 
 }  // namespace ringtail

@@ -70,6 +70,7 @@ Status Thaw(std::unique_ptr<Trainer>* trainer) {
   const Generation& generation = (*trainer)->generation();
   TrainingRun* const run = generation.run;
   TrainingWorld* const world = generation.world;
+  const int64_t thaw_step = generation.plan.thaw_step();
   ResumePoint point;
   point.in_memory = true;
   point.progress = generation.progress();
@@ -79,7 +80,7 @@ Status Thaw(std::unique_ptr<Trainer>* trainer) {
     LogInfo(fmt::format("from step {} on all layers train", generation.step() + 1));
   }
   trainer->reset();  // frees its net before the next one takes its memory
-  RT_RETURN_IF_ERROR(run->Freeze(false));
+  RT_RETURN_IF_ERROR(run->Freeze(false, thaw_step));
   RT_ASSIGN_OR_RETURN(*trainer, Trainer::Create(run, std::move(point), world));
   return OkStatus();
 }

@@ -33,7 +33,8 @@ Status FreezeAsAt(const ResumePoint& point, const Generation& generation) {
   if (point.in_memory || generation.config().train().freeze_epochs() == 0) return OkStatus();
   RT_ASSIGN_OR_RETURN(const std::vector<int64_t> done,
                       generation.world->ShareNumbers({point.progress.step}, point.source_rank));
-  return generation.run->Freeze(done[0] == 0 || !generation.plan.IsThawed(done[0] - 1));
+  const TrainingPlan& plan = generation.plan;
+  return generation.run->Freeze(done[0] == 0 || !plan.IsThawed(done[0] - 1), plan.thaw_step());
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TrainingPlan::TrainingPlan(const RunConfig& config, int64_t batches_per_epoch,
   total_steps_ = last.first_step + (2 * left + last.batches) / (2 * last.batches);
   // Less than half a step would remain for the last stage.
   if (last.first_step == total_steps_) stages_.pop_back();
-  thaw_batch_ = train.freeze_epochs() > 0 ? BatchAt(train.freeze_epochs()) : kNever;
+  thaw_step_ = train.freeze_epochs() > 0 ? FirstStepFrom(BatchAt(train.freeze_epochs())) : kNever;
   evaluation_interval_ = std::max<int64_t>(1, BatchAt(train.evaluate_every_epochs()));
   checkpoint_interval_ = train.checkpoint_every_steps();
   comparison_interval_ = config.dist().check_every_steps();
@@ -56,6 +56,16 @@ int64_t TrainingPlan::BatchesBefore(int64_t step) const {
   return stage.first_batch + (step - stage.first_step) * stage.batches;
 }
 
+// The first step that begins with this batch, or with a later one.
+int64_t TrainingPlan::FirstStepFrom(int64_t batch) const {
+  if (batch >= kNever) return kNever;
+  const auto after =
+      std::find_if(stages_.begin() + 1, stages_.end(),
+                   [&](const GrowthStage& stage) { return stage.first_batch > batch; });
+  const GrowthStage& stage = *std::prev(after);
+  return stage.first_step + (batch - stage.first_batch + stage.batches - 1) / stage.batches;
+}
+
 int64_t TrainingPlan::BatchesOf(int64_t step) const { return StageOf(step).batches; }
 
 size_t TrainingPlan::StageBeginningAt(int64_t step) const {
@@ -69,8 +79,6 @@ const TrainingPlan::Phase& TrainingPlan::PhaseAt(int64_t step) const {
                                   [&](const Phase& phase) { return phase.first_batch > batch; });
   return *std::prev(after);
 }
-
-bool TrainingPlan::IsThawed(int64_t step) const { return BatchesBefore(step) >= thaw_batch_; }
 
 // The last one, at the end of the run, counts even if it comes early.
 int64_t TrainingPlan::EvaluationsBetween(int64_t since, int64_t step) const {

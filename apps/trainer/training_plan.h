@@ -31,6 +31,7 @@ struct PlanGrowth {
 
 class TrainingPlan {
  public:
+  static constexpr int64_t kNever = int64_t{1} << 50;  // a batch, or step, that no run reaches
   struct Phase {
     int64_t first_batch = 0;
     int64_t image_size = 0;
@@ -49,8 +50,9 @@ class TrainingPlan {
   size_t StageBeginningAt(int64_t step) const;
   const Phase& PhaseAt(int64_t step) const;
   double EpochAt(int64_t step) const;  // passes over the images after `step` steps
-  // Whether step `step` (0-based) trains what train.freeze names.
-  bool IsThawed(int64_t step) const;
+  // The first step (0-based) that trains what train.freeze names; kNever: none.
+  int64_t thaw_step() const { return thaw_step_; }
+  bool IsThawed(int64_t step) const { return step >= thaw_step_; }
   // Evaluations that are due after more than `since` steps and at most `step`.
   int64_t EvaluationsBetween(int64_t since, int64_t step) const;
   // The work of a step, and the work that remains after `step` steps, in batches of
@@ -65,14 +67,14 @@ class TrainingPlan {
   bool ComparisonIsDue(int64_t since, int64_t step) const;  // of the ranks' states
 
  private:
-  static constexpr int64_t kNever = int64_t{1} << 50;  // a batch that no run reaches
   int64_t BatchAt(double epoch) const;
+  int64_t FirstStepFrom(int64_t batch) const;
   const GrowthStage& StageOf(int64_t step) const;
   double WorkOfBatch(const Phase& phase) const;
   GrowthRun growth_run_;
   std::vector<GrowthStage> stages_;
   int64_t total_steps_;
-  int64_t thaw_batch_;           // kNever: no freeze_epochs
+  int64_t thaw_step_;
   int64_t evaluation_interval_;  // in batches, the others in steps
   int64_t checkpoint_interval_, comparison_interval_;
   std::vector<Phase> phases_;

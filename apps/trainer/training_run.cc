@@ -118,14 +118,14 @@ Numerics TrainingRun::numerics() const {
   return numerics;
 }
 
-Status TrainingRun::Freeze(bool freeze) {
+Status TrainingRun::Freeze(bool freeze, int64_t thaw_step) {
   if (freeze == frozen || config().train().freeze().empty()) return OkStatus();
   RT_ASSIGN_OR_RETURN(auto model, CreateModel(*options.loaded, /*allocate=*/true, freeze,
                                               shards.request, stage.request));
   RT_ASSIGN_OR_RETURN(auto changed, TrainingState::Create(
                                         std::move(model), config().optim(), config().train().seed(),
                                         /*start=*/{}, {.bf16_products = options.bf16_products}));
-  changed.Adopt(state);
+  changed.Adopt(state, thaw_step);
   state = std::move(changed);
   frozen = freeze;
   return OkStatus();

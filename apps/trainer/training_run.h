@@ -63,8 +63,8 @@ struct TrainingRun {
   }
 
   // From now on the layers of train.freeze are frozen, or are not; their weights stay. No effect if
-  // it is so.
-  Status Freeze(bool frozen);
+  // it is so. `thaw_step`: the plan's.
+  Status Freeze(bool frozen, int64_t thaw_step);
 
   // All ranks, where they divide layers or have layers of their own (then `link` is there): gives each
   // its part of what point.source_rank has read, or has started with.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/optim/reference_run.h"
@@ -62,6 +63,24 @@ TEST(AdamTest, ConstantGradientMovesEveryWeightByTheRate) {
         const double moved = kRate * static_cast<double>(step + 1) * (i % 2 == 0 ? -1 : 1);
         ASSERT_NEAR(p.value()[i], start[p.offset + i] + moved, 2e-6) << p.spec.name << " " << step;
       }
+    }
+  }
+}
+
+// As above, of a parameter that a later step updates first: its moments are as young as in step 0.
+TEST(AdamTest, AThawedWeightMovesByTheRateFromItsFirstStepOn) {
+  constexpr double kRate = 0.01;
+  constexpr int64_t kThaw = 1000;
+  const auto arena = MakeTestArena();
+  const auto optimizer = MakeOptimizer("adam {} weight_decay: 0", arena.get());
+  optimizer->set_first_steps({kThaw, kThaw, kThaw});
+  std::ranges::fill(arena->grads(), 0.5F);
+  const std::vector<float> start = Copy(arena->values());
+  for (int64_t step = 0; step < kSteps; ++step) {
+    optimizer->Step(kThaw + step, kRate, 1);
+    for (const Parameter& p : arena->parameters()) {
+      const double moved = kRate * static_cast<double>(step + 1);
+      ASSERT_NEAR(p.value()[0], start[p.offset] - moved, 2e-6) << p.spec.name << " " << step;
     }
   }
 }

@@ -191,6 +191,30 @@ TEST_P(EveryRuleTest, CountersDependOnTheStepAlone) {
   EXPECT_EQ(Copy(waited->values()), Copy(joined->values()));
 }
 
+// One parameter begins at step kLate: it is as in a run that begins there, the others as in one
+// that began at step 0.
+TEST_P(EveryRuleTest, AParameterCountsFromItsFirstStep) {
+  constexpr int64_t kLate = 1000;
+  constexpr size_t kThawed = 1;  // a vector, whose update no norm of others is part of
+  const auto fresh = MakeTestArena(), old = MakeTestArena(), mixed = MakeTestArena();
+  const auto fresh_optimizer = MakeOptimizer(GetParam(), fresh.get());
+  const auto old_optimizer = MakeOptimizer(GetParam(), old.get());
+  const auto mixed_optimizer = MakeOptimizer(GetParam(), mixed.get());
+  mixed_optimizer->set_first_steps({0, kLate, 0});
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (ParameterArena* const arena : {fresh.get(), old.get(), mixed.get()}) {
+      DrawGradients(step, arena);
+    }
+    fresh_optimizer->Step(step, 0.05, 0.5);
+    old_optimizer->Step(kLate + step, 0.05, 0.5);
+    mixed_optimizer->Step(kLate + step, 0.05, 0.5);
+  }
+  for (size_t p = 0; p < mixed->parameters().size(); ++p) {
+    const ParameterArena& as = p == kThawed ? *fresh : *old;
+    EXPECT_EQ(Copy(mixed->parameters()[p].value()), Copy(as.parameters()[p].value())) << p;
+  }
+}
+
 TEST(OptimizerTest, EveryRuleOfTheConfigHasARow) {
   const auto* rules = OptimConfig::descriptor()->FindOneofByName("rule");
   for (int i = 0; i < rules->field_count(); ++i) {

@@ -123,7 +123,7 @@ Status TrainingState::Restore(const SafetensorsFile& file) {
   return OkStatus();
 }
 
-void TrainingState::Adopt(const TrainingState& other) {
+void TrainingState::Adopt(const TrainingState& other, int64_t thaw_step) {
   std::map<std::string, std::span<const float>> known;
   for (const StateTensor& t :
        StateTensors(other.model_->arena(), other.optimizer_.get(), other.average_.get())) {
@@ -141,6 +141,12 @@ void TrainingState::Adopt(const TrainingState& other) {
       std::copy(found->second.begin(), found->second.end(), t.values.begin());
     }
   }
+  std::vector<int64_t> first_steps;
+  for (const Parameter& p : model_->arena().parameters()) {
+    const bool trained = other.model_->arena().FindParameter(p.spec.name) != nullptr;
+    first_steps.push_back(trained ? 0 : thaw_step);
+  }
+  optimizer_->set_first_steps(std::move(first_steps));
   progress = other.progress;
 }
 

@@ -71,8 +71,8 @@ class TrainingState {
   // away: part of it may have been overwritten.
   Status Restore(const SafetensorsFile& file);
   // Everything of a state of the same network with other layers frozen: what only this one has of
-  // the optimizer's starts at zero, and averages at the weights.
-  void Adopt(const TrainingState& other);
+  // the optimizer's starts at zero, `thaw_step` being its first step, and averages at the weights.
+  void Adopt(const TrainingState& other, int64_t thaw_step);
 
   // CRC-32C of Tensors(), without what ranks divide, and of the progress.
   StateChecksums Checksums() const;

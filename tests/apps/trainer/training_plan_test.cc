@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace ringtail {
@@ -68,6 +69,27 @@ TEST(TrainingPlanTest, PhasesBeginAtTheirSteps) {
   EXPECT_EQ(plan.PhaseAt(49).image_size, 96);
   EXPECT_EQ(plan.PhaseAt(50).image_size, 128);
   EXPECT_EQ(plan.PhaseAt(1000).image_size, 128);
+}
+
+TEST(TrainingPlanTest, LayersThawAtTheFirstStepThatBeginsThere) {
+  RunConfig config = Config(10, 1);
+  EXPECT_EQ(TrainingPlan(config, 10).thaw_step(), TrainingPlan::kNever);
+  EXPECT_FALSE(TrainingPlan(config, 10).IsThawed(1'000'000));
+  // Steps of one batch, then of two and of four.
+  OptimConfig optim;
+  optim.set_learning_rate(0.1);
+  optim.mutable_multi_step()->set_gamma(0.5);
+  for (const double epoch : {2, 4}) optim.mutable_multi_step()->add_at_epochs(epoch);
+  optim.mutable_batch_growth();
+  for (const double epochs : {0.04, 0.1, 1.26, 2.0, 2.3, 2.4, 3.9, 4.0, 5.1, 9.9, 1e300}) {
+    config.mutable_train()->set_freeze_epochs(epochs);
+    const TrainingPlan plan(config, 10, {.optim = optim, .images_per_batch = 4, .most_batches = 4});
+    ASSERT_EQ(plan.stages().size(), 3U);
+    for (int64_t step = 0; step <= plan.total_steps(); ++step) {
+      const auto batches = static_cast<double>(plan.BatchesBefore(step));
+      EXPECT_EQ(plan.IsThawed(step), batches >= std::round(10 * epochs)) << epochs << " " << step;
+    }
+  }
 }
 
 TEST(TrainingPlanTest, WorkLeftCountsLaterPhasesByTheirPixels) {
