@@ -40,8 +40,8 @@ class NoiseScale {
   static constexpr int64_t kMinSteps = 10;  // measured steps before the first estimate
 
   struct Step {
-    int64_t ranks = 0;        // N, at least 2
-    double batch = 0;         // B
+    int64_t ranks = 0;        // N that have images of the step, at least 2
+    double batch = 0;         // B, above 0
     double rank_squares = 0;  // sum_k b_k |g_k|^2
     double squares = 0;       // |g|^2
   };

@@ -203,11 +203,14 @@ void AllreduceUpdate::AddToNoiseScale(const LossResult& loss, double gradient_no
                                       std::span<const RankStep> ranks) {
   if (world_->alone() || compression_ != nullptr || !exchange_.measured_noise()) return;
   if (generation_->run->is_divided()) return;  // no rank has a whole gradient of its own
-  NoiseScale::Step step{.ranks = world_->size(),
-                        .batch = static_cast<double>(loss.count),
+  NoiseScale::Step step{.batch = static_cast<double>(loss.count),
                         .squares = gradient_norm * gradient_norm};
-  for (const RankStep& rank : ranks) step.rank_squares += rank.gradient_squares;
-  noise_scale_.Add(step);
+  for (const RankStep& rank : ranks) {
+    // A rank none of whose images could be read has no gradient.
+    step.ranks += rank.gradient_squares > 0 ? 1 : 0;
+    step.rank_squares += rank.gradient_squares;
+  }
+  if (step.ranks >= 2) noise_scale_.Add(step);
 }
 
 void AllreduceUpdate::Describe(ResumePoint* point) const {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -66,6 +67,18 @@ class Rank {
     auto result = update_->FinishStep({.loss = {.loss_sum = 1, .correct = 1, .count = 4}});
     if (!result.ok()) update_->Undo();
     return result;
+  }
+
+  // Of so many images, without a loss.
+  StatusOr<StepResult> StepOf(int64_t images) {
+    RT_RETURN_IF_ERROR(update_->BeginStep().status());
+    const LossResult loss{.loss_sum = 0, .correct = 0, .count = images};
+    update_->listener()->OnLoss(loss);
+    for (const Parameter& p : generation_.arena().parameters()) {
+      std::ranges::fill(p.grad(), static_cast<float>(images));
+      update_->listener()->OnReady(p);
+    }
+    return update_->FinishStep({.loss = loss});
   }
 
   std::vector<float> State() {
@@ -139,6 +152,24 @@ TEST(AllreduceUpdateTest, ANanInTheLastBucketLeavesNothingOfWhatWasPrepared) {
 
 TEST(AllreduceUpdateTest, AnErrorInTheLastBucketLeavesTheStateAsItWas) {
   Train(0, /*prepares=*/true, {End::kWhole, End::kAbort});
+}
+
+// A step of the noise scale: whatever could be read of its images, it is a step.
+TEST(AllreduceUpdateTest, AStepWithoutImagesCounts) {
+  const LoadedConfig loaded = TinyConfig({"train.batch=1"});
+  TrainingWorld alone;
+  const TrainingData data = TrainingData::Open(loaded.config.data(), &alone).value();
+  ASSERT_TRUE(NoiseScale::Measures(0));
+  for (const int64_t images : {0, 1}) {  // that rank 0 has, and rank 1 has none
+    OnTrainingRanks(kRanks, [&](TrainingWorld* world) {
+      SetNumComputeThreads(1);
+      Rank rank(loaded, data, world);
+      const auto result = rank.StepOf(world->leads() ? images : 0);
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      EXPECT_TRUE(result->counted);
+      EXPECT_EQ(result->metrics.batch, images);
+    });
+  }
 }
 
 }  // namespace
