@@ -19,16 +19,19 @@
 namespace ringtail {
 
 Status RunKeeper::Begin(const ResumePoint& point) {
-  saved_step_ = point.empty() ? -1 : point.progress.step;
+  const int64_t step = point.empty() ? -1 : point.progress.step;
+  knows_saved_ = point.in_memory.has_value();
+  saved_step_ = knows_saved_ ? point.in_memory->saved_step : step;
   if (point.agreed_ranks > 0) agreed_path_ = PathOfAgreed(point.path);
   if (directory_ == nullptr) return OkStatus();
-  return directory_->Begin(generation_->config(), generation_->data().bad, saved_step_);
+  return directory_->Begin(generation_->config(), generation_->data().bad, step);
 }
 
 void RunKeeper::Keep(UpdatePath* update) {
   update_ = update;
   // Every rank knows now of the checkpoint that rank 0 continues from.
-  if (generation_->step() > 0) saved_step_ = offered_step_ = generation_->step();
+  if (generation_->step() > 0) offered_step_ = generation_->step();
+  if (generation_->step() > 0 && !knows_saved_) saved_step_ = generation_->step();
   if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
 }
 

@@ -92,6 +92,7 @@ class RunKeeper {
   StateAgreement agreement_;
   RateGuard rate_guard_;
   bool explained_ = false;     // a validation loss
+  bool knows_saved_ = false;   // saved_step_, from the generation before
   int64_t saved_step_ = -1;    // of the last checkpoint on disk, as known here; -1: none
   int64_t offered_step_ = -1;  // of the last SaveCheckpoint; the same on every rank
   // The last agreed checkpoint that this run has written or was resumed from; empty: none. The name

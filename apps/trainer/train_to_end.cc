@@ -72,7 +72,7 @@ Status Thaw(std::unique_ptr<Trainer>* trainer) {
   TrainingWorld* const world = generation.world;
   const int64_t thaw_step = generation.plan.thaw_step();
   ResumePoint point;
-  point.in_memory = true;
+  point.in_memory = (*trainer)->HandOverInMemory();
   point.progress = generation.progress();
   point.division = generation.division.all;
   point.allreduces = world->SelectedAllreduces();

@@ -242,6 +242,12 @@ StatusOr<TrainingOutcome> Trainer::Thaws() {
   return TrainingOutcome{.kind = TrainingOutcome::Kind::kThaws};
 }
 
+HandOver Trainer::HandOverInMemory() const {
+  HandOver next{.saved_step = keeper_.saved_step()};
+  update_->HandOverTo(&next);
+  return next;
+}
+
 bool Trainer::ThawsNow() const {
   return generation_.run->frozen && generation_.plan.IsThawed(step());
 }

@@ -45,6 +45,8 @@ class Trainer {
 
   const Generation& generation() const { return generation_; }
   RunKeeper* keeper() { return &keeper_; }
+  // After kThaws.
+  HandOver HandOverInMemory() const;
 
  private:
   Trainer(Generation generation, ResumePoint point);

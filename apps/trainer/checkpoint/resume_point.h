@@ -72,12 +72,21 @@ struct ResumeHead {
   std::string written_after;                  // the failure that it was written after; empty: none
 };
 
+// What a generation leaves to the next one in memory, beside the state (train_to_end.h), on every
+// rank its own.
+struct HandOver {
+  int64_t saved_step = -1;  // RunKeeper::saved_step: that of `progress` may not be on the disk
+  // Of compression: letters of routes by parameter, and what it keeps by block and parameter.
+  std::map<std::string, char> routes;
+  std::map<std::string, std::vector<float>> kept;
+};
+
 struct ResumePoint : ResumeHead {
   // A run that begins, or a rank that receives its state from another.
   bool empty() const { return !tensors && !in_memory; }
 
   // The run continues with the state that it has (when layers are unfrozen): there are no tensors.
-  bool in_memory = false;
+  std::optional<HandOver> in_memory;
   int source_rank = 0;                     // whose point counts; the same on all ranks
   std::optional<SafetensorsFile> tensors;  // TrainingState's, and what compression keeps
   SavedParts parts;                        // the ranks', beside `path`

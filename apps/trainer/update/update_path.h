@@ -90,6 +90,8 @@ class UpdatePath {
   virtual StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* directory) = 0;
   virtual std::vector<int64_t> PartBytes()
       const = 0;  // of the parts, by rank; empty: there are none
+  // What the path of the next generation, in which more layers train, continues with in memory.
+  virtual void HandOverTo(HandOver* /*next*/) const {}
   // CRC-32C of what all ranks must have the same of Tensors() and of the optimizer's state, of
   // which `optimizer` is the checksum.
   virtual uint32_t Checksum(uint32_t optimizer) const = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -78,9 +79,48 @@ TEST(FineTuningTest, LayersAreUnfrozenAndTrain) {
   EXPECT_TRUE(later.contains("optimizer.momentum.conv1.weight"));
 }
 
+// Whatever their gradients, the first step of Adam moves all weights by the rate.
+TEST(FineTuningTest, AdamCountsFromTheStepThatUnfreezes) {
+  const TempDir folder;
+  constexpr double kRate = 0.05;
+  const LoadedConfig loaded = TinyConfig(
+      {"train.freeze=all-but-head", "train.freeze_epochs=1", "train.keep_checkpoints=99",
+       "train.checkpoint_every_steps=1", "optim.adam={}", "optim.constant={}", "train.epochs=2"});
+  ASSERT_TRUE(TrainTiny(loaded, folder.path()).ok());
+  const auto before = CheckpointAt(folder, kTinyStepsPerEpoch).at("conv1.weight");
+  const auto after = CheckpointAt(folder, kTinyStepsPerEpoch + 1).at("conv1.weight");
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(std::abs(after[i] - before[i]), kRate, 0.01 * kRate) << i;
+  }
+}
+
+// A run resumes from what is on the disk, however it continued in memory.
+TEST(FineTuningTest, ACheckpointThatFailsBeforeLayersAreUnfrozenIsNotTakenForOne) {
+  const TempDir folder;
+  StepHook hook([&](int64_t step) {
+    // Nothing can be renamed to these.
+    std::filesystem::create_directories(
+        folder.File(fmt::format("checkpoints/step-{:08}.safetensors/x", step)));
+    if (step == kTinyStepsPerEpoch + 1) SetStopSignalForTest(SIGTERM);
+  });
+  testing::internal::CaptureStderr();
+  const auto outcome = TrainTiny(TinyConfig({"train.freeze=all-but-head", "train.freeze_epochs=1"}),
+                                 folder.path(), false, &hook);
+  const std::string log = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(outcome.value().kind, Kind::kStopped);
+  EXPECT_THAT(outcome->message, HasSubstr("no checkpoint was written"));
+  EXPECT_THAT(log, HasSubstr("no checkpoint of step 6"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("stays")));
+}
+
+class StoppedFineTuningTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Rules, StoppedFineTuningTest,
+                         testing::Values("optim.sgd={}", "optim.adam={}", "optim.lamb={}"));
+
 // Before, at and after the step at which layers are unfrozen.
-TEST(FineTuningTest, AStoppedRunEndsWithTheSameBits) {
-  const std::vector<std::string> set = {"train.freeze=conv1,bn1", "train.freeze_epochs=1"};
+TEST_P(StoppedFineTuningTest, AStoppedRunEndsWithTheSameBits) {
+  const std::vector<std::string> set = {"train.freeze=conv1,bn1", "train.freeze_epochs=1",
+                                        GetParam()};
   const TempDir whole;
   ASSERT_TRUE(TrainTiny(TinyConfig(set), whole.path()).ok());
   for (const int64_t stop : {kTinyStepsPerEpoch - 1, kTinyStepsPerEpoch, kTinyStepsPerEpoch + 1,
