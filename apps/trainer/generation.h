@@ -32,6 +32,8 @@ struct Generation {
   ParameterArena& arena() const { return run->state.model()->arena(); }
   TrainingProgress& progress() const { return run->state.progress; }
   int64_t step() const { return run->state.progress.step; }  // optimizer steps done
+  // Whether layers that are frozen will train in a later generation, with nets of their own.
+  bool WillThaw() const { return run->frozen && config().train().freeze_epochs() > 0; }
 
   TrainingRun* run;
   TrainingWorld* world;  // all ranks

@@ -6,11 +6,11 @@
 //            `-- last agreed checkpoint <----'
 //
 // After train.freeze_epochs the run continues in a generation in which all layers train: its state is
-// kept in memory, and the optimizer's of the layers that were frozen starts at zero. Going back is
-// what --resume does: all ranks start from the last checkpoint that they agreed on and repeat the
-// steps since, so that the bits are those of a run that was never disturbed. The same rank wrong a
-// second time ends the run, as does any difference with dist.on_disagreement STOP. Thread-safety:
-// the trainer thread.
+// kept in memory, and with it what compression has not sent; the optimizer's of the layers that
+// were frozen starts at zero. Going back is what --resume does: all ranks start from the last
+// checkpoint that they agreed on and repeat the steps since, so that the bits are those of a run
+// that was never disturbed. The same rank wrong a second time ends the run, as does any difference
+// with dist.on_disagreement STOP. Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_TRAIN_TO_END_H_
 #define RINGTAIL_APPS_TRAINER_TRAIN_TO_END_H_
 

@@ -66,13 +66,15 @@ Status Trainer::Begin() {
   RT_RETURN_IF_ERROR(KeepAllreduces());
   RT_RETURN_IF_ERROR(ShareState());
   RT_ASSIGN_OR_RETURN(update_, UpdatePath::Create(&generation_, point_));
+  const bool in_memory = point_.in_memory.has_value();
   point_ = {};  // frees its tensors
   keeper_.Keep(update_.get());
   if (step() > 0) RT_RETURN_IF_ERROR(keeper_.Compare());
   RT_RETURN_IF_ERROR(gradients_.PreparePhases());
   synchronized_step_ = step() - 1;  // what is due after this very step is not done yet
-  // A run that was killed between writing its best checkpoint and naming it the best.
-  const bool best = generation_.progress().best_step == step();
+  // A run that was killed between writing its best checkpoint and naming it the best. In memory the
+  // generation before has done so; what resumes from this step does so as that generation.
+  const bool best = !in_memory && generation_.progress().best_step == step();
   return best ? keeper_.SaveCheckpoint(best) : OkStatus();
 }
 

@@ -127,7 +127,7 @@ std::vector<StateBlock> CompressedReducer::state() const {
     Sketch* const sketch = layers_[i].scheme.sketch.get();
     if (sketch == nullptr || sketch->state().empty()) continue;
     blocks.push_back(
-        {"sketch." + arena_->parameters()[i].spec.name, sketch->state(), /*own=*/false});
+        {StateBlock::kSketch + arena_->parameters()[i].spec.name, sketch->state(), /*own=*/false});
   }
   return blocks;
 }

@@ -32,7 +32,8 @@ char LetterOf(LayerRoute route) { return kLetters[static_cast<size_t>(route)]; }
 LayerRoute RouteOf(char letter) { return static_cast<LayerRoute>(kLetters.find(letter)); }
 
 std::string RoutesText(const SavedRoutes& routes) {
-  return fmt::format("{}:{}", routes.world, routes.letters);
+  return fmt::format("{}:{}{}{}", routes.world, routes.letters, routes.frozen.empty() ? "" : ":",
+                     routes.frozen);
 }
 
 StatusOr<SavedRoutes> ParseRoutes(const std::string& text) {
@@ -46,6 +47,10 @@ StatusOr<SavedRoutes> ParseRoutes(const std::string& text) {
                     kRoutesKey, text));
   }
   routes.letters = text.substr(colon + 1);
+  if (const size_t next = routes.letters.find(':'); next != std::string::npos) {
+    routes.frozen = routes.letters.substr(next + 1);
+    routes.letters.resize(next);
+  }
   return routes;
 }
 

@@ -1,7 +1,8 @@
 // LayerRoute: how the gradient of a layer gets to all ranks; and how a checkpoint records the
 // routes of a run: the number of ranks that they were chosen for, and one letter per parameter.
 //
-//   "4:ddgsk"    four ranks; dense, dense, gathered, sharded, sketched
+//   "4:ddgsk"       four ranks; dense, dense, gathered, sharded, sketched
+//   "4:ddgsk:ss"    the same, and two layers that are frozen and will train later
 //
 // Thread-safety: functions without state. Errors: DataLoss.
 #ifndef RINGTAIL_DIST_COMPRESSION_LAYER_ROUTES_H_
@@ -22,6 +23,7 @@ inline constexpr char kRoutesKey[] = "compression_ways";  // in the metadata of 
 struct SavedRoutes {
   int world = 0;
   std::string letters;
+  std::string frozen;  // of parameters that will train later; empty: there are none, or not known
 };
 
 char LetterOf(LayerRoute route);

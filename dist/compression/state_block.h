@@ -13,6 +13,10 @@ struct StateBlock {
   // for all ranks.
   static constexpr char kResidual[] = "unsent", kResidualOfSums[] = "unsent_sums";
 
+  // Before the parameter's name: what a sketch keeps of it. All other blocks have the gradients'
+  // layout.
+  static constexpr char kSketch[] = "sketch.";
+
   std::string name;
   std::span<float> values;
   bool own =

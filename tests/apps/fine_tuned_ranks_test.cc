@@ -93,5 +93,30 @@ TEST_F(FineTunedRanksTest, OnlyTheFirstRankNeedsToKnowHowTheRunBegan) {
   train("continued", "--resume two/checkpoints/step-00000005.safetensors", "--resume");
 }
 
+// Frozen layers have routes before they train; what was not sent of the others is not lost with the
+// generation, and no warning says so.
+TEST_F(FineTunedRanksTest, CompressingRanksContinueFromAnyCheckpoint) {
+  std::vector<std::string> compress = {
+      "--set", "dist.compression.scheme.one_bit={}", "--set", "dist.compression.min_elements=10",
+      "--set", "dist.compression.fall_back=false",   "--set", "train.checkpoint_every_steps=1"};
+  const ProcessResult whole = Train(2, "whole", compress);
+  EXPECT_THAT(whole.err, testing::Not(HasSubstr("WARNING")));
+  const auto end = ReadTensors(Path("whole/final.safetensors"));
+  for (const int step : {4, 5, 6, 10}) {
+    const std::string run = fmt::format("from-{}", step);
+    std::vector<std::string> resume = compress;
+    resume.insert(
+        resume.end(),
+        {"--resume", Path(fmt::format("whole/checkpoints/step-{:08}.safetensors", step))});
+    Train(2, run, resume);
+    EXPECT_EQ(ReadTensors(Path(run + "/final.safetensors")), end) << step;
+  }
+  // What was not sent is added by the one that is left.
+  compress.insert(compress.end(), {"--set", "train.batch=4", "--resume",
+                                   Path("whole/checkpoints/step-00000005.safetensors")});
+  const ProcessResult alone = Train(1, "alone", compress);
+  EXPECT_THAT(alone.err, testing::Not(HasSubstr("were lost")));
+}
+
 }  // namespace
 }  // namespace ringtail

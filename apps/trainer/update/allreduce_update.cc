@@ -46,7 +46,8 @@ Status AllreduceUpdate::CreateCompression(const ResumePoint& point) {
                                         {.global_batch = generation_->division.own.global_batch,
                                          .seed = config.train().seed(),
                                          .buckets = exchange_.buckets(),
-                                         .directory = generation_->run->checkpoints()},
+                                         .directory = generation_->run->checkpoints(),
+                                         .thaws = generation_->WillThaw()},
                                         saved));
   exchange_.Compress(compression_.get());
   if (compression_ != nullptr && world_->leads()) {
@@ -228,6 +229,10 @@ StatusOr<WrittenParts> AllreduceUpdate::WriteParts(const CheckpointDirectory* di
 
 std::vector<int64_t> AllreduceUpdate::PartBytes() const {
   return compression_ != nullptr ? compression_->part_bytes() : std::vector<int64_t>();
+}
+
+void AllreduceUpdate::HandOverTo(HandOver* next) const {
+  if (compression_ != nullptr) compression_->HandOverTo(next);
 }
 
 uint32_t AllreduceUpdate::Checksum(uint32_t previous) const {

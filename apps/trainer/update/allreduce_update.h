@@ -47,6 +47,7 @@ class AllreduceUpdate : public UpdatePath {
   std::vector<TensorView> Tensors() const override;
   StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* directory) override;
   std::vector<int64_t> PartBytes() const override;
+  void HandOverTo(HandOver* next) const override;
   uint32_t Checksum(uint32_t previous) const override;
 
  private:

@@ -25,7 +25,8 @@ std::string DescriptionOf(const LayerScheme& scheme) {
 
 // A checkpoint that was written after a rank was lost has only the weights.
 void WarnOfLoss(const GradientCompression::Saved& saved, std::span<const LayerScheme> schemes) {
-  if (!saved.empty() || saved.routes.letters.size() != schemes.size()) return;
+  if (!saved.empty() || saved.in_memory != nullptr || saved.routes.letters.size() != schemes.size())
+    return;
   for (size_t i = 0; i < schemes.size(); ++i) {
     const bool remembered = schemes[i].memory == MemoryKind::kMomentum ||
                             (schemes[i].memory != MemoryKind::kNone &&
@@ -37,6 +38,22 @@ void WarnOfLoss(const GradientCompression::Saved& saved, std::span<const LayerSc
   }
 }
 
+// Parameters that are frozen, but may train later.
+std::span<const Parameter> FrozenOf(const ParameterArena& arena) {
+  const auto buffers = std::ranges::find(arena.fixed(), true, &Parameter::is_buffer);
+  return arena.fixed().first(static_cast<size_t>(buffers - arena.fixed().begin()));
+}
+
+// Those that are in memory, by name; empty unless there is one for each parameter.
+std::string HandedRoutes(const HandOver* in_memory, std::span<const Parameter> parameters) {
+  std::string routes;
+  for (const Parameter& p : parameters) {
+    if (in_memory == nullptr || !in_memory->routes.contains(p.spec.name)) return "";
+    routes += in_memory->routes.at(p.spec.name);
+  }
+  return routes;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
@@ -46,17 +63,23 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   const bool needed_alone = FindDgc(config) != nullptr || !saved.empty();
   if (!CompressesAnything(config) || (world->alone() && !needed_alone)) return made;
   made.reset(new GradientCompression(world, arena, config));
-  std::vector<LayerScheme> schemes =
-      ChooseSchemes(config, arena->replicated(), static_cast<double>(options.global_batch));
+  const auto samples = static_cast<double>(options.global_batch);
+  std::vector<LayerScheme> schemes = ChooseSchemes(config, arena->replicated(), samples), frozen;
+  if (options.thaws) frozen = ChooseSchemes(config, FrozenOf(*arena), samples);
   const bool reads = world->rank() == saved.source_rank;
   if (reads) WarnOfLoss(saved, schemes);
   std::string decision;  // of rank 0: whether there is state to restore, and the routes
-  if (reads) decision = (saved.empty() ? '-' : '+') + made->RoutesOf(schemes, saved);
+  if (reads) {
+    decision = (saved.empty() ? '-' : '+') + RoutesText(made->RoutesOf(schemes, frozen, saved));
+  }
   RT_ASSIGN_OR_RETURN(decision, world->ShareText(std::move(decision), saved.source_rank));
   const bool carries_over = decision.starts_with('+');
-  made->routes_ = decision.substr(1);
-  RT_RETURN_IF_ERROR(CheckRoutes(made->routes_, schemes)
-                         .Annotate(saved.path.empty() ? "rank 0's checkpoint" : saved.path));
+  RT_ASSIGN_OR_RETURN(const SavedRoutes routes, ParseRoutes(decision.substr(1)));
+  made->routes_ = routes.letters;
+  made->frozen_routes_ = routes.frozen;
+  const std::string source = saved.path.empty() ? "rank 0's checkpoint" : saved.path;
+  RT_RETURN_IF_ERROR(CheckRoutes(made->routes_, schemes).Annotate(source));
+  RT_RETURN_IF_ERROR(CheckRoutes(made->frozen_routes_, frozen).Annotate(source));
   made->MakeReducer(std::move(schemes), options, carries_over);
   if (carries_over) RT_RETURN_IF_ERROR(made->Restore(saved, options.per_rank));
   RT_RETURN_IF_ERROR(made->FindWriters(options.directory));
@@ -64,6 +87,19 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
 }
 
 Status GradientCompression::Restore(const Saved& saved, bool per_rank) {
+  if (saved.in_memory == nullptr) {
+    RT_RETURN_IF_ERROR(ReadState(saved));
+    if (per_rank) RT_RETURN_IF_ERROR(FitToWorld(saved));
+  } else {
+    for (const auto& [name, values] : StateByParameter()) {
+      const auto kept = saved.in_memory->kept.find(name);
+      if (kept != saved.in_memory->kept.end()) std::ranges::copy(kept->second, values.begin());
+    }
+  }
+  return world_->Run([&](Communicator* ranks) { return reducer_->StartCarryOver(ranks); });
+}
+
+Status GradientCompression::ReadState(const Saved& saved) {
   const std::vector<StateBlock> blocks = reducer_->state();
   const auto distribute = [&](Communicator* ranks) {
     return saved.state.Distribute(ranks, saved.source_rank, blocks);
@@ -79,9 +115,34 @@ Status GradientCompression::Restore(const Saved& saved, bool per_rank) {
                                 return CompressionState::AddPart(part, from, saved_world, rank,
                                                                  size, blocks);
                               }};
-  RT_RETURN_IF_ERROR(ReadParts(world_, saved.parts, saved.source_rank, reader));
-  if (per_rank) RT_RETURN_IF_ERROR(FitToWorld(saved));
-  return world_->Run([&](Communicator* ranks) { return reducer_->StartCarryOver(ranks); });
+  return ReadParts(world_, saved.parts, saved.source_rank, reader);
+}
+
+std::map<std::string, std::span<float>> GradientCompression::StateByParameter() const {
+  std::map<std::string, std::span<float>> slots;
+  for (const StateBlock& block : reducer_->state()) {
+    if (block.name.starts_with(StateBlock::kSketch)) {
+      slots[block.name] = block.values;
+      continue;
+    }
+    for (const Parameter& p : arena_->replicated()) {
+      slots[block.name + "." + p.spec.name] = block.values.subspan(p.offset, p.elements);
+    }
+  }
+  return slots;
+}
+
+void GradientCompression::HandOverTo(HandOver* next) const {
+  const std::span<const Parameter> frozen = FrozenOf(*arena_);
+  for (size_t i = 0; i < routes_.size(); ++i) {
+    next->routes[arena_->parameters()[i].spec.name] = routes_[i];
+  }
+  for (size_t i = 0; i < frozen_routes_.size(); ++i) {
+    next->routes[frozen[i].spec.name] = frozen_routes_[i];
+  }
+  for (const auto& [name, values] : StateByParameter()) {
+    next->kept[name].assign(values.begin(), values.end());
+  }
 }
 
 Status GradientCompression::FitToWorld(const Saved& saved) {
@@ -108,19 +169,29 @@ Status GradientCompression::FindWriters(const CheckpointDirectory* directory) {
 }
 
 // A run keeps its routes; a world of another size chooses again.
-std::string GradientCompression::RoutesOf(std::span<const LayerScheme> schemes,
+SavedRoutes GradientCompression::RoutesOf(std::span<const LayerScheme> schemes,
+                                          std::span<const LayerScheme> frozen,
                                           const Saved& saved) const {
-  if (saved.routes.world == world_->size()) return saved.routes.letters;
-  if (world_->alone()) return std::string(schemes.size(), LetterOf(LayerRoute::kDense));
-  return ChooseRoutes(schemes);
+  const bool keeps = saved.routes.world == world_->size();
+  SavedRoutes routes{.world = world_->size()};
+  const std::string known =
+      keeps ? saved.routes.letters : HandedRoutes(saved.in_memory, arena_->replicated());
+  const bool chooses = !keeps && known.empty();
+  routes.letters = chooses ? ChooseRoutes(arena_->replicated(), schemes) : known;
+  if (frozen.empty()) return routes;
+  if (keeps) routes.frozen = saved.routes.frozen;  // older checkpoints have none
+  if (routes.frozen.empty()) routes.frozen = ChooseRoutes(FrozenOf(*arena_), frozen);
+  return routes;
 }
 
 // Layers of the same shape and scheme cost the same.
-std::string GradientCompression::ChooseRoutes(std::span<const LayerScheme> schemes) const {
+std::string GradientCompression::ChooseRoutes(std::span<const Parameter> parameters,
+                                              std::span<const LayerScheme> schemes) const {
+  if (world_->alone()) return std::string(schemes.size(), LetterOf(LayerRoute::kDense));
   std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, LayerRoute> known;
   std::string routes;
   for (size_t i = 0; i < schemes.size(); ++i) {
-    const GradientShape shape = GradientShapeOf(arena_->parameters()[i].spec);
+    const GradientShape shape = GradientShapeOf(parameters[i].spec);
     const std::tuple key{DescriptionOf(schemes[i]), schemes[i].every_steps, shape.rows,
                          shape.columns};
     auto found = known.find(key);
@@ -253,6 +324,7 @@ uint32_t GradientCompression::Checksum(uint32_t previous) const {
 
 StatusOr<GradientCompression::Saved> GradientCompression::Read(const ResumePoint& point) {
   Saved saved{.path = point.path, .routes = point.compression, .source_rank = point.source_rank};
+  if (point.in_memory) saved.in_memory = &*point.in_memory;
   if (!point.tensors) return saved;
   auto state = CompressionState::Read(*point.tensors);
   RT_RETURN_IF_ERROR(state.status().Annotate(point.path));

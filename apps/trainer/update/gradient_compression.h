@@ -7,6 +7,9 @@
 //              one of three ways: one letter per
 //              layer, the same on all ranks
 //
+// Layers that are frozen and train later get their routes at once, so that every checkpoint has
+// them; what the others keep then moves to the next generation in memory (HandOverTo).
+//
 // One rank that continues a run of several sends nothing, but their residuals are still added, and
 // momentum that a scheme keeps continues.
 //
@@ -42,7 +45,11 @@ class GradientCompression {
     CompressionState state;
     SavedParts parts;
     int source_rank = 0;  // whose counts; the same on all ranks
-    bool empty() const { return state.empty() && parts.empty(); }
+    // In place of all this: of the generation before, on every rank its own. Must outlive Create.
+    const HandOver* in_memory = nullptr;
+    bool empty() const {
+      return state.empty() && parts.empty() && (in_memory == nullptr || in_memory->kept.empty());
+    }
   };
   struct Options {
     int64_t global_batch = 1;
@@ -52,6 +59,7 @@ class GradientCompression {
     // The sum has a share for each rank, as of differences, and not for each image: what ranks of a
     // world of another size had not sent is worth more or less by the ratio of the sizes.
     bool per_rank = false;
+    bool thaws = false;  // whether what is fixed in `arena` trains later
   };
 
   // All ranks. `world` and `arena` must outlive it. Null if there is nothing to compress or to add.
@@ -82,7 +90,9 @@ class GradientCompression {
   // Of the state that is the same on all ranks, continuing the checksum `previous`.
   uint32_t Checksum(uint32_t previous) const;
   // For the checkpoint.
-  SavedRoutes routes() const { return {world_->size(), routes_}; }
+  SavedRoutes routes() const { return {world_->size(), routes_, frozen_routes_}; }
+  // What the next generation of these ranks continues with, in which more parameters train.
+  void HandOverTo(HandOver* next) const;
   static StatusOr<Saved> Read(const ResumePoint& point);
 
   // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
@@ -92,12 +102,17 @@ class GradientCompression {
   GradientCompression(TrainingWorld* world, const ParameterArena* arena,
                       const CompressionConfig& config)
       : world_(world), arena_(arena), config_(config) {}
-  // One letter per parameter; rank 0 decides.
-  std::string RoutesOf(std::span<const LayerScheme> schemes, const Saved& saved) const;
-  std::string ChooseRoutes(std::span<const LayerScheme> schemes) const;
+  // One letter per parameter; rank 0 decides. `frozen`: of parameters that train later.
+  SavedRoutes RoutesOf(std::span<const LayerScheme> schemes, std::span<const LayerScheme> frozen,
+                       const Saved& saved) const;
+  std::string ChooseRoutes(std::span<const Parameter> parameters,
+                           std::span<const LayerScheme> schemes) const;
   LayerRoute ChooseRoute(const LayerScheme& scheme, const GradientShape& shape) const;
   void MakeReducer(std::vector<LayerScheme> schemes, const Options& options, bool carries_over);
   Status Restore(const Saved& saved, bool per_rank);
+  Status ReadState(const Saved& saved);
+  // The reducer's state by block and parameter, which another arena does not lay out alike.
+  std::map<std::string, std::span<float>> StateByParameter() const;
   Status FitToWorld(const Saved& saved);
   Status FindWriters(const CheckpointDirectory* directory);
   // `dense`: parameters that travel uncompressed although the config has a scheme for them.
@@ -106,7 +121,7 @@ class GradientCompression {
   TrainingWorld* const world_;
   const ParameterArena* const arena_;
   const CompressionConfig config_;
-  std::string routes_, description_;
+  std::string routes_, frozen_routes_, description_;
   std::unique_ptr<CompressedReducer> reducer_;
   std::vector<int64_t> part_bytes_;
   std::unique_ptr<PartExchange> parts_;  // null: no rank has state of its own, or this one is alone

@@ -14,11 +14,6 @@
 namespace ringtail {
 namespace {
 
-// Whether layers that are frozen will train in a later generation, with nets of their own.
-bool WillThaw(const Generation& generation) {
-  return generation.run->frozen && generation.config().train().freeze_epochs() > 0;
-}
-
 bool Tells(const std::string& finding) { return !finding.empty(); }
 
 // The rank where it began, of findings by rank in pipelines of so many stages: a blob or weight goes
@@ -43,7 +38,7 @@ std::vector<std::string>::const_iterator FirstStageOf(const std::vector<std::str
 Status StepGradients::PreparePhases() {
   TrainingWorld* const world = generation_->world;
   const bool one_net =
-      TrainingImageSizes(generation_->config()).size() < 2 && !WillThaw(*generation_);
+      TrainingImageSizes(generation_->config()).size() < 2 && !generation_->WillThaw();
   if (world->alone()) return one_net ? OkStatus() : SetUpPhases();
   const StageChoice& stage = generation_->run->stage;
   const std::string kind = fmt::format("batch {}, stage {} of {}", generation_->division.own.batch,
@@ -55,7 +50,7 @@ Status StepGradients::SetUpPhases() {
   const RunConfig& config = generation_->config();
   const int64_t validation = std::ssize(EvaluationShare(*generation_));
   std::unique_ptr<Model> thawed;
-  if (WillThaw(*generation_)) {
+  if (generation_->WillThaw()) {
     RT_ASSIGN_OR_RETURN(thawed, CreateModel(*generation_->run->options.loaded, /*allocate=*/true,
                                             /*freeze=*/false, generation_->run->shards.request,
                                             generation_->run->stage.request));

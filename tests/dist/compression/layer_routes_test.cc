@@ -29,6 +29,11 @@ TEST(LayerRoutes, TextIsReadAgain) {
   ASSERT_TRUE(routes.ok());
   EXPECT_EQ(routes->world, 4);
   EXPECT_EQ(routes->letters, "ddgsk");
+  EXPECT_EQ(routes->frozen, "");
+  const auto thaws = ParseRoutes(RoutesText({.world = 4, .letters = "ddg", .frozen = "sk"}));
+  ASSERT_TRUE(thaws.ok());
+  EXPECT_EQ(thaws->letters, "ddg");
+  EXPECT_EQ(thaws->frozen, "sk");
   for (const char* damaged : {"", "4", ":dd", "4x:dd", "x:dd", "99999999999:d"}) {
     EXPECT_EQ(ParseRoutes(damaged).status().code(), StatusCode::kDataLoss) << damaged;
   }

@@ -151,6 +151,68 @@ TEST(GradientCompression, OneRankNeedsItOnlyForMomentum) {
   }
 }
 
+// What a rank has not sent of "b", which trains, when "a" is frozen and then is not; and the routes
+// of both, which a checkpoint has already while "a" is frozen.
+TEST(GradientCompression, WhatWasNotSentAndRoutesOutliveTheThaw) {
+  const LinkModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
+  const CompressionConfig config = Config(
+      "scheme { top_k { density: 0.001 } } rule { name: 'a' "
+      "scheme { power_sgd {} } }");
+  const auto frozen_arena = [] {
+    const auto all = TwoLayersOfOneShape();
+    return std::move(*ParameterArena::Create({all->parameters()[1].spec}, {},
+                                             {.parameters = {all->parameters()[0].spec}}));
+  };
+  OnTrainingRanks(
+      2,
+      [&](TrainingWorld* world) {
+        HandOver handed;
+        std::vector<float> unsent;
+        SavedRoutes routes;
+        {
+          const auto arena = frozen_arena();
+          const std::vector<GradientBucket> buckets = MakeGradientBuckets(arena->replicated(), {});
+          const auto made = GradientCompression::Create(world, arena.get(), config,
+                                                        {.buckets = buckets, .thaws = true}, {});
+          ASSERT_TRUE(made.ok()) << made.status().message();
+          for (size_t i = 0; i < arena->grads().size(); ++i) {
+            arena->grads()[i] =
+                static_cast<float>(i % 1000) * static_cast<float>(world->rank() + 1);
+          }
+          (*made)->BeginStep(0, 0, 1);
+          ASSERT_TRUE(world
+                          ->Run([&](Communicator* ranks) {
+                            return ReduceBuckets(ranks, *arena, buckets, (*made)->reducer());
+                          })
+                          .ok());
+          (*made)->EndStep(1);
+          routes = ParseRoutes(RoutesText((*made)->routes())).value();
+          EXPECT_EQ(routes.letters.size(), 1U);
+          EXPECT_EQ(routes.frozen.size(), 1U);
+          (*made)->HandOverTo(&handed);
+          unsent = handed.kept.at("unsent.b");
+          EXPECT_THAT(unsent, testing::Contains(testing::Ne(0.0F)));
+          // As a run that is resumed before the thaw.
+          const auto resumed = GradientCompression::Create(
+              world, arena.get(), config, {.buckets = buckets, .thaws = true}, {.routes = routes});
+          ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+          EXPECT_EQ(RoutesText((*resumed)->routes()), RoutesText(routes));
+        }
+        const auto arena = TwoLayersOfOneShape();
+        const std::vector<GradientBucket> buckets = MakeGradientBuckets(arena->replicated(), {});
+        const auto made = GradientCompression::Create(world, arena.get(), config,
+                                                      {.buckets = buckets}, {.in_memory = &handed});
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        EXPECT_EQ((*made)->routes().letters, routes.frozen + routes.letters);
+        EXPECT_EQ((*made)->routes().frozen, "");
+        HandOver after;
+        (*made)->HandOverTo(&after);
+        EXPECT_EQ(after.kept.at("unsent.b"), unsent);
+        EXPECT_THAT(after.kept.at("unsent.a"), testing::Each(0.0F));
+      },
+      {.within_host = slow, .between_hosts = slow});
+}
+
 // train.on_nan: SKIP drops a step and, with it, the residuals: they may hold a NaN.
 TEST(GradientCompression, ResidualsAreForgottenWithASkippedStep) {
   Alone alone;
