@@ -67,8 +67,8 @@ class AllreduceUpdate : public UpdatePath {
 
   const Generation* const generation_;
   TrainingWorld* const world_;
-  StepExchange exchange_;
   std::unique_ptr<GradientCompression> compression_;  // null: none
+  StepExchange exchange_;                             // uses it to its end
   LostImages lost_images_;
   RollCall roll_call_;
   ExchangeTimes shard_times_;             // of the step's activations, where ranks divide layers

@@ -16,6 +16,14 @@ StepExchange::StepExchange(TrainingWorld* world, TrainingWorld* replicas, Parame
   ReduceWith(&dense_);
 }
 
+// The jobs use this and the reducer. Not through the worlds: that one is over which this rank has
+// ended is not the loss of another rank.
+StepExchange::~StepExchange() {
+  for (TrainingWorld* const world : {world_, replicas_}) {
+    if (!world->alone()) (void)world->gradient_thread()->Wait();
+  }
+}
+
 void StepExchange::Compress(GradientCompression* compression) {
   ReduceWith(compression != nullptr ? compression->reducer() : &dense_);
 }

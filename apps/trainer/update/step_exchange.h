@@ -14,7 +14,9 @@
 //                 kept as one number, for the noise scale (optim/noise_scale.h)
 //
 // What waits for the last buckets may do something with the first ones meanwhile (OnSummed).
-// In a world of one nothing is exchanged. Thread-safety: the trainer thread.
+// In a world of one nothing is exchanged. Thread-safety: the trainer thread. A step that is left
+// under way, as by an error in its backward or of the other world's thread, is waited for at the
+// end: all ranks have to finish it, or the world must have been aborted before.
 #ifndef RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
 #define RINGTAIL_APPS_TRAINER_UPDATE_STEP_EXCHANGE_H_
 
@@ -39,6 +41,9 @@ class StepExchange : public GradientListener {
   // All must outlive it. `replicas`: those that add up gradients; the world, or a part of it.
   StepExchange(TrainingWorld* world, TrainingWorld* replicas, ParameterArena* arena,
                const BatchShare& share, const DistConfig& config);
+  ~StepExchange() override;
+  StepExchange(const StepExchange&) = delete;
+  StepExchange& operator=(const StepExchange&) = delete;
   // Of the gradients; made once, on every rank alike.
   std::span<const GradientBucket> buckets() const { return buckets_; }
 
