@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <set>
 
 #include "core/logging.h"
@@ -262,7 +261,8 @@ std::set<int64_t> CheckpointDirectory::StepsToKeep(std::span<const int64_t> step
                                                    bool agreed, int keep) const {
   std::set<int64_t> kept = {newest};
   const bool failed = agreed && CheckHasFailed(lock_.run_folder());
-  for (const int64_t step : std::views::reverse(steps)) {
+  for (auto next = steps.rbegin(); next != steps.rend(); ++next) {
+    const int64_t step = *next;
     if (step >= newest) continue;
     const bool counts = std::ssize(kept) < keep;
     if (!counts && agreed) break;
