@@ -126,7 +126,7 @@ TEST_F(SeveralRanksTest, AResumedRunKeepsTheAlgorithmsThatItBeganWith) {
   EXPECT_THAT(selected, Each(Pair(testing::_, "single_reducer")));
 }
 
-// As many ranks as before, but on one host: the run goes on all the same.
+// As many ranks as before, but on one host: the run continues.
 TEST_F(SeveralRanksTest, AnAlgorithmThatDoesNotSuitTheHostsIsChosenAnew) {
   const std::vector<std::string> two_epochs = {"--set", "train.epochs=2", "--set",
                                                "train.keep_checkpoints=9"};

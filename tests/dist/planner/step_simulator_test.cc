@@ -74,7 +74,7 @@ TEST(StepSimulatorTest, WithoutComputationTheStepIsItsCollectives) {
     const Choice choice{.hosts = 5, .global_batch = 20, .buckets = {.bytes = 1, .end_bytes = 1}};
     CollectivePrices prices = CollectivePrices::Create("auto", {.hosts = 5}, network.links).value();
     double sum = prices.Allreduce(6).seconds + prices.Allreduce(facts.buffer_elements()).seconds +
-                 prices.Allgather(5 * 25).seconds;
+                 prices.Allgather(5 * 22).seconds;
     for (const GradientBucket& bucket : MakeGradientBuckets(ParametersOf(facts), choice.buckets)) {
       sum += prices.Allreduce(bucket.range.count).seconds;
     }

@@ -112,7 +112,7 @@ TEST(GradientCompression, NoCheckpointOfAGradientThatOverflowsWhileItWaits) {
     EXPECT_THAT(arena->parameters()[0].grad(), testing::Each(0.0F));  // it waits
     written = (*compression)->WriteParts(kWaits, own);
     ASSERT_TRUE(written.ok());
-    EXPECT_THAT(written->status.message(), AllOf(HasSubstr("rank 1: 'compression.residual.1'"),
+    EXPECT_THAT(written->status.message(), AllOf(HasSubstr("rank 1: 'compression.unsent.1'"),
                                                  HasSubstr("has a NaN or infinity")));
     EXPECT_FALSE(written->parts.has_value());
   });
