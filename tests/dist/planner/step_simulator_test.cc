@@ -182,7 +182,7 @@ TEST(StepSimulatorTest, ARoundExchangesStatisticsToo) {
   };
   EXPECT_NEAR(simulate(1, false, false).seconds.wire, 0, 0.01);
   const Prediction one = simulate(1, false, true), two = simulate(2, false, true);
-  constexpr double kRollCall = 100.0 / 6'400;
+  constexpr double kRollCall = 88.0 / 6'400;
   EXPECT_NEAR(one.seconds.wire, 1.5 + kRollCall, 1e-9);
   EXPECT_EQ(one.seconds.merge, 3);
   EXPECT_EQ(one.seconds.roll_call, 0);
