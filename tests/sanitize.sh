@@ -23,7 +23,7 @@ case "${1:-}" in
     ;;
   thread)
     preset=tsan
-    tests='^(core|data|dist)/|^apps/trainer/(local/(round_exchange|local_update)|asynchronous/worker_round(_end)?)_test'
+    tests='^(core|data|dist)/|^apps/trainer/(local/(round_exchange|local_update)|update/step_exchange|asynchronous/worker_round(_end)?)_test'
     essential='^core/(.+/)?(mutex|trace|metrics|logging|stop_signal)_test|^data/(.+/)?(loader|worker_pool|image_cache)_test'
     essential+='|^dist/transport/(grpc/|shared_memory/)?[a-z_]*(transport|memory|queue|tolerance)_test'
     essential+='|^dist/(liveness|gradients)/[a-z_]*(monitor|process|synchronizer)_test'
