@@ -164,8 +164,9 @@ Status FitOutputs(const TrainFlags& flags, const TrainingData& data, bool tell, 
   return OkStatus();
 }
 
-// AUTO: what the run was trained in, if it continues: it keeps how it began.
-Status FixPrecision(TrainingWorld* world, Job* job) {
+// A run that continues keeps how it began: precision, weights, the epochs of its rate. One that
+// begins decides its precision.
+Status FixBeginning(TrainingWorld* world, Job* job) {
   if (job->head) KeepBeginning(job->head->config, &job->loaded.config);
   return DecidePrecision(StepOfRun(job->loaded.config), world, &job->loaded);
 }
@@ -182,7 +183,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
                       TrainingData::Open(job.loaded.config.data(), everyone,
                                          everyone->leads() ? directory->BadImagesPath() : ""));
   RT_RETURN_IF_ERROR(FitOutputs(flags, data, everyone->leads(), &job));
-  RT_RETURN_IF_ERROR(FixPrecision(everyone, &job));
+  RT_RETURN_IF_ERROR(FixBeginning(everyone, &job));
   RT_ASSIGN_OR_RETURN(const std::optional<LoadedConfig> planned,
                       FollowPlan(job.loaded, job.head, data,
                                  /*equal_shares=*/!flags.world.balance, session));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -81,16 +80,6 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
             {"roll_call", s.roll_call}}},
           {"communication_s", p.communication},
           {"reason", Reason(p)}};
-}
-
-// Those of `space` that have been shown to be as accurate as one host: gradients in every step.
-SearchSpace ShownPart(SearchSpace space, const std::string& net) {
-  const std::vector<std::string> shown = ShownSchemes(net);
-  std::erase_if(space.schemes, [&](const std::string& scheme) {
-    return scheme != kDenseScheme && std::ranges::find(shown, scheme) == shown.end();
-  });
-  space.periods = {1};
-  return space;
 }
 
 Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAnswer* answer) {

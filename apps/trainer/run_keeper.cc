@@ -29,9 +29,11 @@ Status RunKeeper::Begin(const ResumePoint& point) {
 
 void RunKeeper::Keep(UpdatePath* update) {
   update_ = update;
-  // Every rank knows now of the checkpoint that rank 0 continues from.
-  if (generation_->step() > 0) offered_step_ = generation_->step();
-  if (generation_->step() > 0 && !knows_saved_) saved_step_ = generation_->step();
+  if (const int64_t step = generation_->step(); step > 0) {
+    // Every rank knows now of the checkpoint that rank 0 continues from.
+    offered_step_ = step;
+    if (!knows_saved_) saved_step_ = step;
+  }
   if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
 }
 

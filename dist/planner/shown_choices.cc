@@ -1,5 +1,6 @@
 #include "dist/planner/shown_choices.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ringtail {
@@ -17,6 +18,15 @@ std::vector<std::string> ShownSchemes(std::string_view net) {
 SearchSpace ShownSpace(std::string_view net, int64_t batch) {
   SearchSpace space{.global_batches = {batch}};
   for (std::string& scheme : ShownSchemes(net)) space.schemes.push_back(std::move(scheme));
+  return space;
+}
+
+SearchSpace ShownPart(SearchSpace space, std::string_view net) {
+  const SearchSpace shown = ShownSpace(net, 1);
+  std::erase_if(space.schemes, [&](const std::string& scheme) {
+    return std::ranges::find(shown.schemes, scheme) == shown.schemes.end();
+  });
+  space.periods = shown.periods;
   return space;
 }
 

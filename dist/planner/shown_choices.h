@@ -26,6 +26,8 @@ std::vector<std::string> ShownSchemes(std::string_view net);
 
 // `batch`: of one host.
 SearchSpace ShownSpace(std::string_view net, int64_t batch);
+// Those of `space` that are among them; without schemes if none is.
+SearchSpace ShownPart(SearchSpace space, std::string_view net);
 
 }  // namespace ringtail
 
