@@ -13,6 +13,8 @@ few steps each, and those of the epochs before do not count.
   apps/studies/host_speeds.py --data ~/dogs-vs-cats/train                  the points of the recipe, and its epochs together
   apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
   apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
+  apps/studies/host_speeds.py --data ... --ways                            64 pixels, ways to train together beside the plan's
+  apps/studies/host_speeds.py --data ... --emulate                         the same in the emulator, also where this machine cannot carry the links
 
   recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as sixteen_epochs.textproto has them
 """
@@ -20,11 +22,13 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import local_rounds_cells
 import study
 
 sys.path.insert(0, os.path.join(study.ROOT, 'tests/cluster'))
@@ -35,7 +39,11 @@ STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
 FIRST_STEPS = 2                  # first touches, and the time until all ranks are there; in a recipe they take no time
 POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
 GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
+PLAN = 'plan auto'
+WAYS = {'dense': 'f32', 'linear8': 'linear8', 'hylo': 'hylo', 'top_k 0.1 %': 'top_k_01', 'top_k 1 %': 'top_k_1_sums', PLAN: None}
+FEW_EPOCHS = 2   # of ways and of emulated hosts
 BATCH = 256
+CPU_NS_PER_BYTE, CPU_US_PER_MESSAGE = 1.24, 130  # what a rank sends takes of a core, as `plan` has it (dist/planner/README.md)
 MORE = 64        # images: seven hosts, say, take 259 in a step, and as many steps
 VALIDATION = 16  # of each class, read once at the end
 
@@ -50,22 +58,40 @@ def warm_up_steps(pixels):
     return max(epochs_of(pixels)[0] * STEPS[pixels], FIRST_STEPS)
 
 
-def training(args, pixels, output, more):
-    """The command of a run, without the folder of the program."""
+def recipe(args, pixels, more=()):
+    """Config, images and fields of a run of this image size."""
     epochs = epochs_of(pixels)[1]
     last = (BATCH * STEPS[pixels] + MORE) // 2 - 1
     overrides = [f'data.image_size={pixels}', 'train.phase=', f'train.evaluation_image_size={pixels}', 'train.evaluate_flipped=false',
                  f'train.epochs={epochs}', f'train.evaluate_every_epochs={epochs}', 'data.split.train.first=0',
                  f'data.split.train.last={last}', f'data.split.validation.first={last + 1}',
-                 f'data.split.validation.last={last + VALIDATION}'] + args.set
-    return ['dogs_vs_cats', 'train', '--config', study.SIXTEEN_EPOCHS, '--data', os.path.abspath(args.data), '--output', output, *more,
-            *study.sets(overrides)]
+                 f'data.split.validation.last={last + VALIDATION}', *more] + args.set
+    return ['--config', study.SIXTEEN_EPOCHS, '--data', os.path.abspath(args.data), *study.sets(overrides)]
 
 
-def run(args, hosts, cores, rate, pixels, apart):
+def training(args, pixels, output, more):
+    """The command of a run, without the folder of the program."""
+    return ['dogs_vs_cats', 'train', *recipe(args, pixels), '--output', output, *more]
+
+
+def by_hand(hosts, coding):
+    """Fields of hosts that train a batch of one host together, their gradients coded so."""
+    share = BATCH // hosts
+    return [f'train.batch={share}', f'train.accumulation={max(1, share // local_rounds_cells.PART)}', f'train.epochs={FEW_EPOCHS}',
+            *(f'dist.compression.{field}' for field in local_rounds_cells.GRADIENT_CODINGS[coding])]
+
+
+def flags_of(hosts, way):
+    """How `train` is told; without a way, to plan for the whole recipe."""
+    if way in (None, PLAN):
+        return ['--plan', 'auto', *(study.sets([f'train.epochs={FEW_EPOCHS}']) if way else [])]
+    return study.sets(by_hand(hosts, WAYS[way]))
+
+
+def run(args, hosts, cores, rate, pixels, apart, way):
     """The report of dilated.sh and what train said of its plan, or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
-        more = [] if apart else ['--plan', 'auto']
+        more = [] if apart else flags_of(hosts, way)
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
                    str(warm_up_steps(pixels)), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
                    *training(args, pixels, os.path.join(folder, 'run'), more)]
@@ -90,18 +116,64 @@ def run_alone(args, pixels):
     return {'images_per_s': statistics.mean(report['images_per_s'] for report in reports), 'by_core': reports}
 
 
-def cell(args, hosts, cores, rate, pixels, apart=False):
-    name = f'{hosts}-{cores}-{rate}-{pixels}{"-apart" if apart else ""}'
+def emulate(args, hosts, pixels, fields, more):
+    """What `emulate` says of hosts that send `top_k 1%`, as plans of the grid have them, and whose images are decoded already."""
+    config = by_hand(hosts, 'top_k_1_sums') + ['train.evaluate_every_epochs=1000']
+    script = [word for field in [f'workers={hosts}', *fields] for word in ('--script-set', field)]
+    done = subprocess.run([os.path.join(args.programs, 'dogs_vs_cats'), 'emulate', '--threads', '1', *recipe(args, pixels, config),
+                           *script, *more], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None, done.stdout + done.stderr
+
+
+def measured_compute(args, hosts, pixels):
+    """compute's fields of a script, of one core of `hosts`, and of one that trains alone: medians of three measurements in turn."""
+    found = {1: [], hosts: []}
+    for workers in [1, hosts] * 3:
+        _, said = emulate(args, workers, pixels, [], ['--measure'])
+        line = re.search(r'^compute { (.*) }', said, flags=re.MULTILINE)
+        if not line:
+            return {'failed': said[-2000:]}
+        found[workers].append({name: float(value) for name, value in re.findall(r'(\w+): ([\d.e+-]+)', line[1])})
+    alone, compute = ({name: statistics.median(one[name] for one in found[workers]) for name in found[workers][0]} for workers in (1, hosts))
+    return {'compute': compute, 'alone_images_per_s': 1e3 * BATCH / (BATCH * alone['ms_per_image'] + alone['update_ms'])}
+
+
+def run_emulated(args, hosts, cores, rate, pixels):
+    """Images/s of hosts whose cores share a step; one thread sends and codes."""
+    measured = kept(args, f'{hosts}-compute-{pixels}', lambda: measured_compute(args, hosts, pixels))
+    if not measured or 'failed' in measured:
+        return measured or {'failed': 'not measured'}
+    shared = ('ms_per_image', 'update_ms', 'prepare_ms')
+    coding = ('encode_ms', 'decode_ms')
+    compute = {name: value / (cores * args.core_speed if name in shared else args.core_speed if name in coding else 1)
+               for name, value in measured['compute'].items()} | {'cores': cores}
+    link = {'mbit_per_s': dilated.rate_of(rate) / 1e6 * study.WIRE, 'cpu_ns_per_byte': CPU_NS_PER_BYTE / cores,
+            'cpu_us_per_message': CPU_US_PER_MESSAGE / cores}
+    fields = [f'compute.{name}={value}' for name, value in compute.items()] + [f'between_hosts.{name}={value}' for name, value in link.items()]
+    summary, said = emulate(args, hosts, pixels, fields, ['--json'])
+    if not summary:
+        return {'failed': said[-2000:]}
+    return json.loads(summary) | {'one_host': measured['alone_images_per_s'] * cores * args.core_speed}
+
+
+def kept(args, name, make):
+    """What make() returns, in a file of that name from then on; None if only what is there is asked for."""
     path = os.path.join(args.out, name + '.json')
     if not os.path.exists(path):
         if args.print_only:
             return None
-        result = {**(run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart)), 'set': args.set}
+        result = {**make(), 'set': args.set}
         with open(path + '.part', 'w', encoding='utf-8') as file:
             json.dump(result, file, indent=1)
         os.rename(path + '.part', path)
-        print(f'{name}: {result.get("images_per_s", "failed")} images/s, {"".join(result.get("plan", []))}', flush=True)
+        found = result.get('compute') or f'{result.get("images_per_s", "failed")} images/s, {"".join(result.get("plan", []))}'
+        print(f'{name}: {found}', flush=True)
     return study.read_result(args, path)
+
+
+def cell(args, hosts, cores, rate, pixels, apart=False, way=None):
+    name = f'{hosts}-{cores}-{rate}-{pixels}{"-apart" if apart else ""}{"-" + way.replace(" ", "_") if way else ""}'
+    return kept(args, name, lambda: run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart, way))
 
 
 def why_not(found):
@@ -154,15 +226,39 @@ def print_grid(args):
               f'{"".join((found or {}).get("plan", []))} |')
 
 
+def print_ways(args):
+    print('\n| hosts | cores | links | way | times one host | ms of a step | of it exposed communication | MB sent by a rank |\n|---|---|---|---|---|---|---|---|')
+    for hosts, cores, rate in POINTS:
+        for way in WAYS:
+            found, alone = cell(args, hosts, cores, rate, 64, way=way), one_host(args, hosts, cores, 64, apart=False)
+            shown = why_not(found)
+            if alone and speed(found):
+                shown = f'{speed(found) / alone:.2f} | {found["step_ms"]:.1f} | {found["exposed_comm_ms"]:.1f} | {found["comm_bytes"] / 1e6:.2f}'
+            print(f'| {hosts} | {cores} | {rate} | {way} | {shown} |')
+
+
+def print_emulated(args):
+    print('\n| hosts | cores | links | times one host, emulated |\n|---|---|---|---|')
+    for hosts, cores, rate in GRID:
+        together = kept(args, f'{hosts}-{cores}-{rate}-64-emulated-{args.core_speed:g}', lambda: run_emulated(args, hosts, cores, rate, 64))
+        shown = f'{speed(together) / together["one_host"]:.2f}' if speed(together) else why_not(together)
+        print(f'| {hosts} | {cores} | {rate} | {shown} |')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     study.add_arguments(parser)
     parser.add_argument('--out', default='runs/host_speeds')
     parser.add_argument('--grid', action='store_true')
+    parser.add_argument('--ways', action='store_true')
+    parser.add_argument('--emulate', action='store_true')
+    parser.add_argument('--core-speed', type=float, default=1, help='of emulated hosts, times a core of this machine')
     parser.add_argument('--apart', action='store_true', help='the points once more, beside hosts that train by themselves')
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
+    if args.emulate or args.ways:
+        return print_emulated(args) if args.emulate else print_ways(args)
     print_grid(args) if args.grid else print_points(args)
     if args.apart:
         print_points(args, apart=True)

@@ -55,7 +55,6 @@ BATCH, HERE = 32, len(os.sched_getaffinity(0))  # images of a rank and step; cor
 WARM_UP_STEPS, STEPS, WARM_UP_ROUNDS, ROUNDS = 3, 8, 2, 2
 START_S = 6  # of a run, until its first step
 SPEED_CHANGE, TRIES = 0.07, 2
-WIRE = 0.949  # apps/plan/link_rate.h: what plan --rate takes off
 VALIDATION = ['data.split.validation.first=1050', 'data.split.validation.last=1065']
 # Of each class; none is met twice in so few steps, and facts are of images that are decoded, too.
 IMAGES = ['data.split.train.first=0', 'data.split.train.last=1023', 'data.cache_mib=0']
@@ -158,7 +157,7 @@ def predict_world(args, world, cores_now=None):
                    '--from', facts, '--hosts', str(world['ranks']), '--cores', str(cores), '--batch', str(BATCH * world['ranks']),
                    '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
                    '--cpu-us-per-message', str(links['cpu_us_per_message']),
-                   '--rate', f'{links["bytes_per_s"] * 8 / WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
+                   '--rate', f'{links["bytes_per_s"] * 8 / study.WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
                    '--periods', ','.join(map(str, PERIODS)), '--json', *flags]
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)['asked']
 

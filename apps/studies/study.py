@@ -9,6 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # What the studies compare with, whatever rule a config has of its own.
 SGD = ['optim.sgd.momentum=0.9', 'optim.sgd.nesterov=true', 'optim.learning_rate=0.1', 'optim.batch_scaling.rule=NONE']
 SIXTEEN_EPOCHS = os.path.join(ROOT, 'apps/studies/sixteen_epochs.textproto')
+WIRE = 0.949  # apps/plan/link_rate.h: what a program has of a link's rate
 WARM_UP_STEPS = 3  # first touches, and the time until all ranks are there
 
 

@@ -173,14 +173,11 @@ Status RunKeeper::Compare() {
 
 // The replicas of each stage have compared theirs: if some differ, the run is over for all.
 Status RunKeeper::CompareStages(const Status& own) {
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                      generation_->world->GatherText(std::string(own.message())));
-  const auto found =
-      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
-  if (found == all.end()) return OkStatus();
+  RT_ASSIGN_OR_RETURN(const auto found, generation_->world->FirstError(own));
+  if (!found) return OkStatus();
   generation_->world->Blame(own.ok() ? TrainingWorld::Culprit::kAnother
                                      : generation_->replicas->culprit());
-  return DataLoss(*found);
+  return DataLoss(found->message);
 }
 
 // All ranks hold the same state: each writes what it alone has, then rank 0 writes the rest.

@@ -221,6 +221,14 @@ StatusOr<std::vector<std::string>> TrainingWorld::GatherText(const std::string& 
   return all;
 }
 
+StatusOr<std::optional<TrainingWorld::RankError>> TrainingWorld::FirstError(const Status& own) {
+  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all, GatherText(std::string(own.message())));
+  const auto found =
+      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
+  if (found == all.end()) return std::optional<RankError>();
+  return std::optional(RankError{.rank = static_cast<int>(found - all.begin()), .message = *found});
+}
+
 Status TrainingWorld::Agree(std::string_view what, const std::string& value) {
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> values, GatherText(value));
   const auto other = std::find_if(values.begin(), values.end(),

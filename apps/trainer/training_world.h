@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -111,6 +112,12 @@ class TrainingWorld {
     return all;
   }
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
+  // The first rank whose `own` is an error, and that error's message; all ranks are told the same.
+  struct RankError {
+    int rank = 0;
+    std::string message;
+  };
+  StatusOr<std::optional<RankError>> FirstError(const Status& own);
   Status Barrier();
 
   // All ranks, once nothing needs all of them any more, which is when the last of them calls: a rank

@@ -132,13 +132,13 @@ StatusOr<std::vector<std::byte>> Fetch(TrainingWorld* world, const std::string& 
   return arrived;
 }
 
-// Of what the ranks have said; empty: nothing.
-Status FirstError(const TrainingWorld& world, const std::vector<std::string>& errors) {
-  for (size_t rank = 0; rank < errors.size(); ++rank) {
-    if (errors[rank].empty()) continue;
-    return DataLoss(fmt::format("{}: {}", world.Describe(static_cast<int>(rank)), errors[rank]));
-  }
-  return OkStatus();
+// All ranks: that of the first that has one, by its name.
+StatusOr<WrittenParts> PartsIfAll(TrainingWorld* world, const Status& own,
+                                  std::optional<CheckpointParts> parts) {
+  RT_ASSIGN_OR_RETURN(const auto found, world->FirstError(own));
+  Status status = OkStatus();
+  if (found) status = DataLoss(fmt::format("{}: {}", world->Describe(found->rank), found->message));
+  return WrittenParts{std::move(status), std::move(parts)};
 }
 
 }  // namespace
@@ -232,10 +232,8 @@ Status PartExchange::Relay(int from, const SafetensorsImage& own, int64_t bytes,
 
 StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorView> own,
                                            const CheckpointDirectory* directory) {
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> bad,
-                      world_->GatherText(CheckFinite(own).message()));
-  const Status finite = FirstError(*world_, bad);
-  if (!finite.ok()) return WrittenParts{finite, std::nullopt};
+  RT_ASSIGN_OR_RETURN(WrittenParts checked, PartsIfAll(world_, CheckFinite(own), std::nullopt));
+  if (!checked.status.ok()) return checked;
   RT_ASSIGN_OR_RETURN(const SafetensorsImage image, SerializeSafetensors(own, {}));
   // The folder of a run may be renamed while it continues (core/storage/run_lock.h): rank 0 knows.
   RT_ASSIGN_OR_RETURN(const Place place, FindPlace(directory));
@@ -255,9 +253,7 @@ StatusOr<WrittenParts> PartExchange::Write(int64_t step, std::span<const TensorV
         Relay(rank, image, parts.ranks[rank].bytes, world_->leads() ? path(rank) : "", &written));
   }
   if (place.folder) written = place.folder->Named(written);
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> errors,
-                      world_->GatherText(written.ok() ? "" : written.message()));
-  return WrittenParts{FirstError(*world_, errors), std::move(parts)};
+  return PartsIfAll(world_, written, std::move(parts));
 }
 
 SavedParts PartsOf(const Checkpoint& checkpoint) {

@@ -52,12 +52,9 @@ Status ScatterTensor(TrainingWorld* world, int source_rank, std::span<const floa
 }
 
 // All ranks: that of the first that has one.
-Status GatherError(TrainingWorld* world, const Status& own) {
-  RT_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                      world->GatherText(std::string(own.message())));
-  const auto found =
-      std::ranges::find_if(all, [](const std::string& text) { return !text.empty(); });
-  return found == all.end() ? OkStatus() : DataLoss(*found);
+Status ErrorOfAll(TrainingWorld* world, const Status& own) {
+  RT_ASSIGN_OR_RETURN(const auto found, world->FirstError(own));
+  return found ? DataLoss(found->message) : OkStatus();
 }
 
 }  // namespace
@@ -113,11 +110,11 @@ Status CheckWeightsTogether(TrainingWorld* world, const TrainingState& state) {
   const Model& model = *state.model();
   Status own = CheckFiniteWeights(model.arena());
   const bool divided = !model.arena().sharded().empty() || model.whole() != nullptr;
-  return divided ? GatherError(world, own) : own;
+  return divided ? ErrorOfAll(world, own) : own;
 }
 
 Status CheckStateTogether(TrainingWorld* world, const TrainingState& state) {
-  return GatherError(world, state.CheckFinite());
+  return ErrorOfAll(world, state.CheckFinite());
 }
 
 }  // namespace ringtail
