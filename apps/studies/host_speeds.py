@@ -13,7 +13,7 @@ few steps each, and those of the epochs before do not count.
   apps/studies/host_speeds.py --data ~/dogs-vs-cats/train                  the points of the recipe, and its epochs together
   apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
   apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
-  apps/studies/host_speeds.py --data ... --ways                            64 pixels, ways to train together beside the plan's
+  apps/studies/host_speeds.py --data ... --ways                            ways to train together beside the plan's, eight steps each
   apps/studies/host_speeds.py --data ... --emulate                         the same in the emulator, also where this machine cannot carry the links
 
   recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as sixteen_epochs.textproto has them
@@ -38,10 +38,11 @@ RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
 STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
 FIRST_STEPS = 2                  # first touches, and the time until all ranks are there; in a recipe they take no time
 POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
+WAY_POINTS = [(*point, 64) for point in POINTS] + [(8, 8, '1gbit', 96)]
 GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
 PLAN = 'plan auto'
 WAYS = {'dense': 'f32', 'linear8': 'linear8', 'hylo': 'hylo', 'top_k 0.1 %': 'top_k_01', 'top_k 1 %': 'top_k_1_sums', PLAN: None}
-FEW_EPOCHS = 2   # of ways and of emulated hosts
+FEW_STEPS = 8    # of ways and of emulated hosts
 BATCH = 256
 CPU_NS_PER_BYTE, CPU_US_PER_MESSAGE = 1.24, 130  # what a rank sends takes of a core, as `plan` has it (dist/planner/README.md)
 MORE = 64        # images: seven hosts, say, take 259 in a step, and as many steps
@@ -74,26 +75,26 @@ def training(args, pixels, output, more):
     return ['dogs_vs_cats', 'train', *recipe(args, pixels), '--output', output, *more]
 
 
-def by_hand(hosts, coding):
+def by_hand(hosts, pixels, coding):
     """Fields of hosts that train a batch of one host together, their gradients coded so."""
     share = BATCH // hosts
-    return [f'train.batch={share}', f'train.accumulation={max(1, share // local_rounds_cells.PART)}', f'train.epochs={FEW_EPOCHS}',
+    return [f'train.batch={share}', f'train.accumulation={max(1, share // local_rounds_cells.PART)}', f'train.epochs={FEW_STEPS // STEPS[pixels]}',
             *(f'dist.compression.{field}' for field in local_rounds_cells.GRADIENT_CODINGS[coding])]
 
 
-def flags_of(hosts, way):
+def flags_of(hosts, pixels, way):
     """How `train` is told; without a way, to plan for the whole recipe."""
     if way in (None, PLAN):
-        return ['--plan', 'auto', *(study.sets([f'train.epochs={FEW_EPOCHS}']) if way else [])]
-    return study.sets(by_hand(hosts, WAYS[way]))
+        return ['--plan', 'auto', *(study.sets([f'train.epochs={FEW_STEPS // STEPS[pixels]}']) if way else [])]
+    return study.sets(by_hand(hosts, pixels, WAYS[way]))
 
 
 def run(args, hosts, cores, rate, pixels, apart, way):
     """The report of dilated.sh and what train said of its plan, or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
-        more = [] if apart else flags_of(hosts, way)
+        more = [] if apart else flags_of(hosts, pixels, way)
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(warm_up_steps(pixels)), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
+                   str(FIRST_STEPS if way else warm_up_steps(pixels)), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
                    *training(args, pixels, os.path.join(folder, 'run'), more)]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -118,7 +119,7 @@ def run_alone(args, pixels):
 
 def emulate(args, hosts, pixels, fields, more):
     """What `emulate` says of hosts that send `top_k 1%`, as plans of the grid have them, and whose images are decoded already."""
-    config = by_hand(hosts, 'top_k_1_sums') + ['train.evaluate_every_epochs=1000']
+    config = by_hand(hosts, pixels, 'top_k_1_sums') + ['train.evaluate_every_epochs=1000']
     script = [word for field in [f'workers={hosts}', *fields] for word in ('--script-set', field)]
     done = subprocess.run([os.path.join(args.programs, 'dogs_vs_cats'), 'emulate', '--threads', '1', *recipe(args, pixels, config),
                            *script, *more], capture_output=True, text=True)
@@ -227,14 +228,15 @@ def print_grid(args):
 
 
 def print_ways(args):
-    print('\n| hosts | cores | links | way | times one host | ms of a step | of it exposed communication | MB sent by a rank |\n|---|---|---|---|---|---|---|---|')
-    for hosts, cores, rate in POINTS:
+    print('\n| hosts | cores | links | pixels | way | times one host | ms of a step | of it exposed communication | MB sent by a rank |\n'
+          '|---|---|---|---|---|---|---|---|---|')
+    for hosts, cores, rate, pixels in WAY_POINTS:
         for way in WAYS:
-            found, alone = cell(args, hosts, cores, rate, 64, way=way), one_host(args, hosts, cores, 64, apart=False)
+            found, alone = cell(args, hosts, cores, rate, pixels, way=way), one_host(args, hosts, cores, pixels, apart=False)
             shown = why_not(found)
             if alone and speed(found):
                 shown = f'{speed(found) / alone:.2f} | {found["step_ms"]:.1f} | {found["exposed_comm_ms"]:.1f} | {found["comm_bytes"] / 1e6:.2f}'
-            print(f'| {hosts} | {cores} | {rate} | {way} | {shown} |')
+            print(f'| {hosts} | {cores} | {rate} | {pixels} | {way} | {shown} |')
 
 
 def print_emulated(args):
