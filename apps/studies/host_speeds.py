@@ -33,6 +33,7 @@ import study
 
 sys.path.insert(0, os.path.join(study.ROOT, 'tests/cluster'))
 import dilated  # noqa: E402
+import dilated_report  # noqa: E402
 
 RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
 STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
@@ -113,7 +114,7 @@ def run_alone(args, pixels):
             if done.returncode != 0:
                 return {'failed': done.stderr[-2000:]}
             slow_motion = dilated.Dilation(1, 1, rate=None, slow={}, here=len(os.sched_getaffinity(0)))
-            reports.append(dilated.report(pathlib.Path(folder, 'run/metrics.jsonl'), slow_motion, warm_up_steps(pixels)))
+            reports.append(dilated_report.report(pathlib.Path(folder, 'run/metrics.jsonl'), slow_motion, warm_up_steps(pixels)))
     return {'images_per_s': statistics.mean(report['images_per_s'] for report in reports), 'by_core': reports}
 
 

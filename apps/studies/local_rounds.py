@@ -29,6 +29,7 @@ import local_rounds_cells as plan
 
 
 def command_of(args, cell):
+    args = argparse.Namespace(**{**vars(args), 'set': plan.settings_for(cell, args.set)})
     return cells.emulate(args, 'apps/studies/sixteen_epochs.textproto', cell.overrides(),
                          [f'workers={cell.ranks}', 'compute.ms_per_image=1'])  # no time is measured here
 

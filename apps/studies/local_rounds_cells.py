@@ -139,6 +139,12 @@ COSTS = {'image_s': 0.0014, 'small_batch': 5.7, 'muon_s': 0.055, 'sgd_s': 0.002,
 FULL_EVALUATION = 2500 / 10000 * 128**2 / 64**2 * 2  # of both mirror images, in evaluations of a short cell
 
 
+def settings_for(cell, settings):
+    """Those of --set but for fields of other update rules, which would switch the cell to them."""
+    others = tuple(f'optim.{rule}.' for rule in OPTIMIZERS if rule != cell.optimizer)
+    return [setting for setting in settings if not setting.startswith(others)]
+
+
 def with_dense(cells):
     """The dense cell of the same ranks, batch and optimizer before the others."""
     cells = list(cells)

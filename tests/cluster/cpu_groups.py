@@ -12,6 +12,15 @@ import sys
 import time
 
 
+def version1_folder(mounts, groups):
+    """Of the cpu cgroup of this process, from the words of each line of /proc/self/mounts, and /proc/self/cgroup; None: it has none."""
+    for _, folder, kind, options, *_ in mounts:
+        if kind == 'cgroup' and 'cpu' in options.split(','):
+            own = re.search(r'^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$', groups, re.M)
+            return pathlib.Path(folder) / own[1].lstrip('/')
+    return None
+
+
 class CpuGroups:
     """A cpu cgroup for each rank, below that of this process (version 1), or below the root (version 2: a group with processes
     of its own cannot divide its processor time)."""
@@ -45,15 +54,13 @@ class CpuGroups:
 
     def _parent(self):
         mounts = [line.split() for line in pathlib.Path('/proc/self/mounts').read_text().splitlines()]
-        for _, folder, kind, options, *_ in mounts:
-            if kind == 'cgroup' and 'cpu' in options.split(','):
-                self.version1 = True
-                own = re.search(r'^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$', pathlib.Path('/proc/self/cgroup').read_text(), re.M)
-                return pathlib.Path(folder) / own[1].lstrip('/')
+        own = version1_folder(mounts, pathlib.Path('/proc/self/cgroup').read_text())
+        self.version1 = own is not None
+        if own:
+            return own
         for _, folder, kind, *_ in mounts:
             root = pathlib.Path(folder)
             if kind == 'cgroup2' and 'cpu' in (root / 'cgroup.controllers').read_text().split():
-                self.version1 = False
                 (root / 'cgroup.subtree_control').write_text('+cpu')
                 return root
         raise OSError('no cpu cgroup is mounted')

@@ -39,15 +39,18 @@ back: two ranks get 0.59 of a core in place of 0.9, and with 4.5 ms four get 0.4
     tests/cluster/dilated.sh -n 4 -k 1 -r 1gbit -- python3 any_program.py               RANK, WORLD_SIZE, MASTER_ADDR, ...
 
 dogs_vs_cats train gets --insecure, --threads and an --output unless they are given; dist.hang_timeout_s and dist.join_timeout_s
-are multiplied by D, data.cache_mib is divided by N. The report is of the steps in rank 0's metrics.jsonl. Any other command
-finds OMP_NUM_THREADS and GLOO_SOCKET_IFNAME, too, and reports its own, dilated, times. What rank 0 prints goes to
-standard error; of the others, the last lines if the run fails.
+are multiplied by D, data.cache_mib is divided by N. The report is of the steps in rank 0's metrics.jsonl. dogs_vs_cats plan --measure
+gets --insecure, --threads and these time limits; what it prints and saves is of the dilated hosts. Any other command finds
+OMP_NUM_THREADS and GLOO_SOCKET_IFNAME, too, and reports its own, dilated, times. What rank 0 prints goes to standard error; of
+the others, the last lines if the run fails.
+
+--slow caps the quota of a host and does not let it sleep after each step, which would slow down its steps alone: a slow processor takes
+longer to load images, encode, and pass on messages, too. Its link keeps its rate.
 
 Needs root, iproute2, util-linux, a cpu cgroup that may be written, a build in build/release, and a quiet machine. Exit status:
 that of the first rank that failed; 1 if the run was refused.
 """
 import argparse
-import itertools
 import json
 import math
 import os
@@ -65,6 +68,7 @@ import time
 import rank_files
 import share_check
 from cpu_groups import CpuGroups
+from dilated_report import as_text, report
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -83,7 +87,6 @@ MOST_BUSY = 0.1  # of the cores, by other programs; the kernel's work for the ne
 MOST_SECONDS = 86400  # of the fields of dist.proto
 DILATED = {'dist.hang_timeout_s': 10, 'dist.join_timeout_s': 30}  # and their defaults
 CACHE = ('data.cache_mib', 1024)
-TIMES = ('step_ms', 'data_wait_ms', 'forward_ms', 'backward_ms', 'exposed_comm_ms', 'hidden_comm_ms', 'encode_ms', 'decode_ms')
 
 
 def die(message):
@@ -135,6 +138,10 @@ def is_training(command):
     return pathlib.Path(command[0]).name == 'dogs_vs_cats' and command[1:2] == ['train']
 
 
+def is_measuring(command):
+    return pathlib.Path(command[0]).name == 'dogs_vs_cats' and command[1:2] == ['plan'] and '--measure' in command
+
+
 def given(command, flag):
     """Values of `flag`, as `flag value` or `flag=value`."""
     values = [after for word, after in zip(command, command[1:]) if word == flag]
@@ -146,26 +153,27 @@ def field(command, name, default):
     for setting in reversed(given(command, '--set')):
         if setting.startswith(name + '='):
             return float(setting.split('=', 1)[1])
-    for config in given(command, '--config') or [BUILT_IN]:
+    for config in given(command, '--config') or [str(BUILT_IN)]:
         path = pathlib.Path(config) if '.' in config else ROOT / 'configs' / f'{config}.textproto'  # shipped ones by name
-        found = re.search(rf'\b{name.split(".")[1]}:\s*([\d.eE+]+)', path.read_text())
+        found = re.search(rf'\b{name.split(".")[1]}:\s*([\d.eE+]+)', re.sub('#.*', '', path.read_text()))
         if found:
             return float(found[1])
     return default
 
 
-def training_command(command, dilation, hosts, together, output):
-    """Later --set count."""
+def ringtail_command(command, dilation, hosts, together, output):
+    """Of training or of measuring. Later --set count."""
     more = []
     if not given(command, '--threads'):
         more += ['--threads', dilation.threads]
-    if not given(command, '--output'):
+    if is_training(command) and not given(command, '--output'):
         more += ['--output', output]
     if together and '--insecure' not in command and not given(command, '--tls-cert'):
         more += ['--insecure']
     for name, default in DILATED.items():
         more += ['--set', f'{name}={min(MOST_SECONDS, field(command, name, default) * dilation.factor):g}']
-    more += ['--set', f'{CACHE[0]}={field(command, *CACHE) // hosts:.0f}']
+    if is_training(command):  # all ranks fill this machine's memory; what is measured is told of a host with a cache of its own
+        more += ['--set', f'{CACHE[0]}={field(command, *CACHE) // hosts:.0f}']
     return [*command, *map(str, more)]
 
 
@@ -230,93 +238,6 @@ def be_rank(settings):
     os.execvpe(command[0], command, environment)
 
 
-# ---- the report ----
-
-def report(metrics, dilation, warm_up):
-    """Medians over the steps after the first `warm_up`, undilated."""
-    lines = [json.loads(line) for line in metrics.read_text(encoding='utf-8').splitlines()]
-    steps = [line for line in lines if line['kind'] in ('step', 'update')][warm_up:]
-    if not steps:
-        die(f'no more than {warm_up} steps were trained; fewer of them to warm up: --warm-up')
-
-    def middle(values):
-        values = [value for value in values if value is not None]
-        return statistics.median(values) if values else None
-
-    figures = {'steps': len(steps), 'images_per_s': middle(line['images_per_s'] for line in steps) * dilation.factor}
-    times = sorted(line['step_ms'] for line in steps if line['step_ms'] is not None)
-    figures['step_ms_quartiles'] = [times[round((len(times) - 1) * q)] / dilation.factor for q in (0.25, 0.75)]
-    for name in TIMES:
-        value = middle(line[name] for line in steps)
-        figures[name] = None if value is None else value / dilation.factor
-    figures['comm_bytes'] = middle(line['comm_bytes'] for line in steps)
-    if steps[0]['kind'] == 'update':
-        return figures | report_of_updates(steps, dilation)
-    rounds = [line for line in lines if line['kind'] == 'round']
-    counted = [line for line, begin in zip(rounds, begins_of(rounds)) if begin >= steps[0]['step'] - 1]
-    if rounds and not counted:
-        die(f'no round began after the {warm_up} steps to warm up: train more steps, or fewer of them to warm up: --warm-up')
-    return figures | (report_of_rounds(counted, dilation) if rounds else {})
-
-
-def begins_of(rounds):
-    """How many steps were done when the time of each round's line began. The line of a round that overlaps comes at the end of the next
-    one, and has the time since the line before: that of the next one's steps. But the first has the time of its own steps; so has the last,
-    which comes at once with the one before."""
-    begins = [line['step'] - line['local_steps'] for line in rounds]
-    if len(rounds) > 1 and rounds[-2]['step'] == rounds[-1]['step']:
-        begins[0] -= rounds[1]['local_steps']
-        begins[1:-1] = [line['step'] for line in rounds[:-2]]
-    return begins
-
-
-def report_of_updates(updates, dilation):
-    """Of servers: all images over all of the time; the staleness of all gradients."""
-    updates = [line for line in updates if line['images_per_s']]
-    images, seconds = sum(line['batch'] for line in updates), sum(line['batch'] / line['images_per_s'] for line in updates)
-    histogram = [sum(counts) for counts in itertools.zip_longest(*(line['staleness_histogram'] for line in updates), fillvalue=0)]
-    return {'updates': updates[-1]['version'] - updates[0]['version'], 'images_per_s': images / seconds * dilation.factor,
-            'staleness_histogram': histogram, 'discarded': sum(line['discarded'] for line in updates),
-            'blocked_share': sum(line['blocked_ms'] for line in updates) / 1e3 / seconds}
-
-
-def report_of_rounds(rounds, dilation):
-    """Of local rounds: all images over all of the time, which includes the waiting at the ends of rounds."""
-    seconds = sum(line['step_ms'] for line in rounds) / 1e3
-    return {'rounds': len(rounds), 'local_steps': statistics.median(line['local_steps'] for line in rounds),
-            'images_per_s': sum(line['batch'] for line in rounds) / seconds * dilation.factor,
-            'exposed_share': sum(line['exposed_comm_ms'] for line in rounds) / 1e3 / seconds,
-            'bytes_per_image': sum(line['comm_bytes'] for line in rounds) / sum(line['batch'] for line in rounds)}
-
-
-def as_text(result):
-    link = 'links without limit'
-    if result['link_mbit']:
-        link = f'links of {result["link_mbit"]:g} Mbit/s'
-    lines = [f'{result["hosts"]} hosts of {result["cores"]} cores at {result["rate"]}: {result["dilation"]:g} times slower here, '
-             f'{link}, {result["share"]:g} of a core each']
-    if result['probe_mb_per_s']:
-        lines.append(f'probe: {result["probe_mb_per_s"]:.4g} MB/s of {result["expected_mb_per_s"]:.4g}')
-    for rank, factor in result['slow'].items():
-        lines.append(f'rank {rank}: {factor:g} times slower than the others')
-    if 'steps' in result:
-        low, high = result['step_ms_quartiles']
-        lines.append(f'{result["images_per_s"]:.4g} images/s; step {result["step_ms"]:.4g} ms (quartiles {low:.4g}, {high:.4g}); '
-                     f'medians of {result["steps"]} steps of rank 0, in the time of these hosts:')
-        lines += [f'  {name[:-3]:<14} {result[name]:>10.3f} ms' for name in TIMES[1:] if result[name] is not None]
-        if not result.get('updates'):
-            lines.append(f'  sent by rank 0 {result["comm_bytes"] / 1e6:>9.3f} MB')
-    if result.get('updates'):
-        lines.append(f'{result["updates"]} updates, {result["discarded"]} gradients thrown away; rank 0 waited for servers '
-                     f'{result["blocked_share"]:.1%} of the time; gradients by staleness, from 0: '
-                     + ' '.join(map(str, result['staleness_histogram'])))
-    if 'rounds' in result:
-        lines.append(f'{result["rounds"]} rounds of {result["local_steps"]:g} local steps: images/s above are theirs; rank 0 waited '
-                     f'for exchanges {result["exposed_share"]:.1%} of the time and sent {result["bytes_per_image"]:.0f} bytes per '
-                     'image of all ranks')
-    return '\n'.join(lines)
-
-
 # ---- the run ----
 
 class OtherLoad:
@@ -372,12 +293,12 @@ def parse():
 
 def run(args, dilation, groups, work):
     """Exit status of the run."""
-    command = args.command
-    if is_training(command):
-        command = training_command(command, dilation, args.hosts, args.hosts > 1 and not args.apart, work / 'run')
+    command, ours = args.command, is_training(args.command) or is_measuring(args.command)
+    if ours:
+        command = ringtail_command(command, dilation, args.hosts, args.hosts > 1 and not args.apart, work / 'run')
     if shutil.which(args.programs / command[0]):  # a name without a folder is looked for there first
         command = [str(args.programs / command[0]), *command[1:]]
-    threads = {} if is_training(command) else {'OMP_NUM_THREADS': str(dilation.threads)}
+    threads = {} if ours else {'OMP_NUM_THREADS': str(dilation.threads)}
     probed = args.hosts > 1 and dilation.bits_per_s is not None
     settings = {'work': str(work), 'apart': args.apart, 'hosts': args.hosts, 'groups': [str(folder) for folder in groups.ranks],
                 'share': statistics.mean(min(1, share) for share in dilation.shares),  # of the one thread of share_check
