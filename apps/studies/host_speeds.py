@@ -43,7 +43,8 @@ WAY_POINTS = [(*point, 64) for point in POINTS] + [(8, 8, '1gbit', 96)]
 GRID = [(hosts, cores, rate) for rate in ('10gbit', '1gbit', '100mbit') for cores in (8, 4, 1) for hosts in (2, 4, 8, 16)]
 PLAN = 'plan auto'
 WAYS = {'dense': 'f32', 'linear8': 'linear8', 'hylo': 'hylo', 'top_k 0.1 %': 'top_k_01', 'top_k 1 %': 'top_k_1_sums', PLAN: None}
-FEW_STEPS = 8    # of ways and of emulated hosts
+FEW_STEPS = 8    # of ways
+EMULATED_STEPS, EMULATED_WARM_UP = 12, 4  # the first step is dense: a guard's
 BATCH = 256
 CPU_NS_PER_BYTE, CPU_US_PER_MESSAGE = 1.24, 130  # what a rank sends takes of a core, as `plan` has it (dist/planner/README.md)
 MORE = 64        # images: seven hosts, say, take 259 in a step, and as many steps
@@ -76,10 +77,10 @@ def training(args, pixels, output, more):
     return ['dogs_vs_cats', 'train', *recipe(args, pixels), '--output', output, *more]
 
 
-def by_hand(hosts, pixels, coding):
+def by_hand(hosts, pixels, coding, steps=FEW_STEPS):
     """Fields of hosts that train a batch of one host together, their gradients coded so."""
     share = BATCH // hosts
-    return [f'train.batch={share}', f'train.accumulation={max(1, share // local_rounds_cells.PART)}', f'train.epochs={FEW_STEPS // STEPS[pixels]}',
+    return [f'train.batch={share}', f'train.accumulation={max(1, share // local_rounds_cells.PART)}', f'train.epochs={steps // STEPS[pixels]}',
             *(f'dist.compression.{field}' for field in local_rounds_cells.GRADIENT_CODINGS[coding])]
 
 
@@ -120,7 +121,7 @@ def run_alone(args, pixels):
 
 def emulate(args, hosts, pixels, fields, more):
     """What `emulate` says of hosts that send `top_k 1%`, as plans of the grid have them, and whose images are decoded already."""
-    config = by_hand(hosts, pixels, 'top_k_1_sums') + ['train.evaluate_every_epochs=1000']
+    config = by_hand(hosts, pixels, 'top_k_1_sums', EMULATED_STEPS) + ['train.evaluate_every_epochs=1000']
     script = [word for field in [f'workers={hosts}', *fields] for word in ('--script-set', field)]
     done = subprocess.run([os.path.join(args.programs, 'dogs_vs_cats'), 'emulate', '--threads', '1', *recipe(args, pixels, config),
                            *script, *more], capture_output=True, text=True)
@@ -152,10 +153,16 @@ def run_emulated(args, hosts, cores, rate, pixels):
     link = {'mbit_per_s': dilated.rate_of(rate) / 1e6 * study.WIRE, 'cpu_ns_per_byte': CPU_NS_PER_BYTE / cores,
             'cpu_us_per_message': CPU_US_PER_MESSAGE / cores}
     fields = [f'compute.{name}={value}' for name, value in compute.items()] + [f'between_hosts.{name}={value}' for name, value in link.items()]
-    summary, said = emulate(args, hosts, pixels, fields, ['--json'])
-    if not summary:
-        return {'failed': said[-2000:]}
-    return json.loads(summary) | {'one_host': measured['alone_images_per_s'] * cores * args.core_speed}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, 'lines.jsonl')
+        summary, said = emulate(args, hosts, pixels, fields, ['--out', str(path)])
+        if summary is None:
+            return {'failed': said[-2000:]}
+        lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+    ends = {line['step']: line['virtual_s'] for line in lines if line['kind'] == 'step' and line['worker'] == 0}
+    seconds = ends[EMULATED_STEPS] - ends[EMULATED_WARM_UP]
+    return {'images_per_s': BATCH * (EMULATED_STEPS - EMULATED_WARM_UP) / seconds,
+            'one_host': measured['alone_images_per_s'] * cores * args.core_speed}
 
 
 def kept(args, name, make):
