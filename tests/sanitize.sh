@@ -7,6 +7,10 @@
 #   tests/sanitize.sh address --essential    what continuous integration runs: what reads files and
 #   tests/sanitize.sh thread --essential     messages of others; threads
 #
+# Steps and rounds that travel while a rank computes the next run on the communication thread of
+# dist/gradients/, which is essential; the round itself, apps/trainer/local/, is only in the whole run,
+# since apps and layers would double what is compiled.
+#
 # Further arguments are ctest's.
 set -euo pipefail
 cd "$(dirname "$0")/.."

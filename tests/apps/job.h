@@ -2,6 +2,8 @@
 #ifndef RINGTAIL_TESTS_APPS_JOB_H_
 #define RINGTAIL_TESTS_APPS_JOB_H_
 
+#include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -46,6 +48,16 @@ inline void ExpectSameCurve(const std::string& run, const std::string& expected)
       EXPECT_NEAR(lines[i]["loss"], loss, 1e-4 * loss) << run << ", " << kind << " " << i;
       EXPECT_EQ(lines[i]["accuracy"], same[i]["accuracy"]) << run << ", " << kind << " " << i;
     }
+  }
+}
+
+// Every other rank says in an error of its own that it is `rank` that is lost or hangs.
+inline void ExpectOthersName(int rank, int ranks, const ProcessResult& result) {
+  for (int other = 0; other < ranks; ++other) {
+    if (other == rank) continue;
+    const std::string blames = fmt::format(
+        "\\[{0}\\] E [^\n]*(lost rank {1} |rank {1} \\([^,\n]*, pid [0-9]+\\))", other, rank);
+    EXPECT_THAT(result.err, testing::ContainsRegex(blames));
   }
 }
 

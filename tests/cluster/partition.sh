@@ -14,11 +14,14 @@
 #   heal   the same for 2 s with a limit of 5 s: no error, and the bits of an undisturbed run.
 #   loss   every rank loses 1, 5, 20 % of the packets sent to it: no error, the same bits; slower.
 #
-#   tests/cluster/partition.sh [cut|heal|loss]... [-t TRIALS]     default: all; 20 cuts, 10 heals,
-#                                                                 2 of each loss
+#   tests/cluster/partition.sh [cut|heal|loss]... [-t TRIALS] [-s FIELD=VALUE]...
+#
+#   -t TRIALS         of each fault; default: 20 cuts, 10 heals, 2 of each loss
+#   -s FIELD=VALUE    of the config, as `dogs_vs_cats train --set`; -s dist.local.period=8: a rank is
+#                     cut off in the middle of a round of its own steps
 #
 # Takes about eight minutes. Prints a line per trial, then counts and times; exit status 1 if a
-# trial fails. Needs root, and installs nftables if it is missing.
+# trial fails. Needs root, and installs nftables, for loss, if it is missing.
 #
 # Ranks run this file, too (with RT_RUN, their folder).
 set -euo pipefail
@@ -65,9 +68,11 @@ if [ -n "${RT_RUN:-}" ]; then
   stamped <"$own/stderr" >"$own/err" &
   stamper=$!
   [ "$RT_FAULT" != loss ] || [ "$RT_PERCENT" = 0 ] || lose_packets "$RT_PERCENT"
+  settings=()
+  while read -r field; do [ -z "$field" ] || settings+=(--set "$field"); done <<<"$RT_SETTINGS"
   setpriv --pdeathsig KILL "$RT_PROGRAM" train --config "$RT_CONFIG" --data "$RT_IMAGES" \
     --output "$own" --insecure --threads 1 --set train.epochs="$RT_EPOCHS" \
-    --set dist.hang_timeout_s="$RT_LIMIT" >"$own/out" 2>"$own/stderr" &
+    --set dist.hang_timeout_s="$RT_LIMIT" "${settings[@]}" >"$own/out" 2>"$own/stderr" &
   training=$!
   if [ "$RANK" = "$RT_RANK" ]; then pull_plug $training & fi
   status=0
@@ -80,16 +85,17 @@ fi
 # ---- the trials ---------------------------------------------------------------------------------
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-trials= faults=()
+trials= faults=() settings=
 while [ $# -gt 0 ]; do
   case $1 in
   cut | heal | loss) faults+=("$1") && shift ;;
   -t) trials=$2 && shift 2 ;;
+  -s) settings+=$2$'\n' && shift 2 ;;
   *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" >&2 && exit 2 ;;
   esac
 done
 [ ${#faults[@]} -gt 0 ] || faults=(cut heal loss)
-if ! command -v nft >/dev/null; then
+if [[ " ${faults[*]} " == *" loss "* ]] && ! command -v nft >/dev/null; then
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nftables >/dev/null
 fi
@@ -97,7 +103,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export RT_PROGRAM=$root/build/release/bin/dogs_vs_cats RT_CONFIG=$root/tests/cluster/small.textproto
-export RT_IMAGES=$work/images RT_FAULT RT_RANK RT_PERCENT=0 RT_EPOCHS RT_LIMIT
+export RT_IMAGES=$work/images RT_FAULT RT_RANK RT_PERCENT=0 RT_EPOCHS RT_LIMIT RT_SETTINGS=$settings
 "$RT_PROGRAM" synthesize --out "$RT_IMAGES" --images 200 --seed 1 >/dev/null
 wrong=0 trial_is=
 
