@@ -1,4 +1,6 @@
 // dogs_vs_cats plan: how fast several hosts would train, and what to set for it.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -24,6 +26,7 @@
 #include "apps/world_session.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
+#include "core/text/counted.h"
 #include "core/units.h"
 #include "data/config_check.h"
 #include "dist/membership/identity/rank_environment.h"
@@ -46,6 +49,7 @@ struct PlanFlags {
   int ranks_per_host = 0, most_period = 8;
   std::vector<std::string> schemes;  // empty: all of the facts
   std::vector<int> periods;
+  std::vector<double> slowness;  // of each host; empty: they are equal
   bool dedicated_cores = false;
   bool json = false;
   RankFlags rank;  // with --measure
@@ -58,7 +62,8 @@ constexpr std::string_view kNotes =
     "on several ranks, as train is (ringtail_launch -n 4 -- dogs_vs_cats plan --measure), all "
     "measure at\n"
     "once, facts are their means, and links are those between them. Predictions are of equal "
-    "hosts.\n"
+    "hosts,\n"
+    "but with --slowness what is recommended.\n"
     "Without --data they are of random images in memory; decoding and augmenting real ones may "
     "take as\n"
     "long as a third of a step of small images. Recommended is the fastest of the ways that have "
@@ -88,6 +93,18 @@ Status CheckSource(const PlanFlags& flags) {
     return InvalidArgument("--data is for --measure; facts that are read (--from) have their own");
   }
   return OkStatus();
+}
+
+// The facts are those of host 0.
+Status CheckSlowness(const std::vector<double>& slowness, int fewest_hosts, int hosts) {
+  if (slowness.empty()) return OkStatus();
+  if (fewest_hosts != hosts || std::ssize(slowness) != hosts) {
+    return InvalidArgument(fmt::format(
+        "--slowness has {}; give one for each of {}", Counted(std::ssize(slowness), "number"),
+        fewest_hosts == hosts ? Counted(hosts, "host") : "a single number of --hosts"));
+  }
+  if (slowness.front() == 1) return OkStatus();
+  return InvalidArgument("--slowness begins with 1: the facts are those of the first host");
 }
 
 StatusOr<PlannerFacts> ReadFacts(const std::string& path) {
@@ -169,7 +186,8 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
   RT_ASSIGN_OR_RETURN(PlanAnswer answer, AnswerPlan(&simulator, {.facts = &facts,
                                                                  .config = &loaded.config,
                                                                  .space = space,
-                                                                 .periods = flags.periods}));
+                                                                 .periods = flags.periods,
+                                                                 .slowness = flags.slowness}));
   const int64_t size =
       flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
   RT_ASSIGN_OR_RETURN(answer.pipeline, PlanPipeline(loaded, facts, network, batch, size));
@@ -187,6 +205,7 @@ Status Answer(const PlanFlags& flags, const Asked& asked, const LoadedConfig& lo
   if (!flags.save.empty()) RT_RETURN_IF_ERROR(WriteFileAtomic(flags.save, FactsText(facts)));
   const int most = facts.cluster().hosts();
   const int least = asked.hosts.first > 0 ? asked.hosts.first : most;
+  RT_RETURN_IF_ERROR(CheckSlowness(flags.slowness, least, most));
   for (int n = least; n <= most; ++n) {
     RT_RETURN_IF_ERROR(PrintAnswer(flags, loaded, facts, n));
   }
@@ -239,6 +258,11 @@ void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
       ->group(kGroup);
   verb->add_option("--cores", flags->cores, "Cores of a host (default: as measured)")
       ->check(CLI::Range(0.01, 4096.0))
+      ->group(kGroup);
+  verb->add_option("--slowness", flags->slowness,
+                   "How many times as long each host takes as the first one, such as 1,1,2,1")
+      ->check(CLI::Range(0.01, 100.0))
+      ->delimiter(',')
       ->group(kGroup);
   verb->add_option("--rate", flags->rate, "Of the link of a host: 1gbit, 100mbit (default 1gbit)")
       ->group(kGroup);
@@ -294,10 +318,11 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
                    "Predict these numbers of local steps for every scheme, too, such as 1,4,16")
       ->check(CLI::Range(1, 1024))
       ->delimiter(',');
-  verb->add_flag(
+  CLI::Option* const dedicated = verb->add_flag(
       "--dedicated-cores", flags->dedicated_cores,
       "As if communication took no time of the cores that compute, to see what it costs");
   AddClusterFlags(verb, flags.get());
+  verb->get_option("--slowness")->excludes(dedicated);
   AddRanks(verb, flags.get());
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->callback([flags, chosen] { *chosen = [flags] { return RunPlan(*flags); }; });

@@ -18,6 +18,7 @@
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
 #include "apps/launch/resume_command.h"
+#include "apps/plan/auto_plan.h"
 #include "apps/plan/follow_plan.h"
 #include "apps/plan/prediction_report.h"
 #include "apps/plan/run_advice.h"
@@ -192,6 +193,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   TrainingWorld* const world = session->world();
   const RunConfig& config = loaded.config;
   const bool resumes = !point.empty();
+  const bool by_speed = flags.world.balance || PlansSharesBySpeed(config.dist());
   std::string_view start;  // the others receive rank 0's state
   if (world->leads() && !resumes) start = config.train().weights();
   ProgressDisplay progress(stdout, config.train().log_every_steps(),
@@ -202,19 +204,19 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   RT_ASSIGN_OR_RETURN(const std::vector<std::string> cut_after, DecideCut(loaded, world));
   RT_ASSIGN_OR_RETURN(const bool bf16_products,
                       AgreeOnBf16Products(FastBf16Products(), config, world));
-  RT_ASSIGN_OR_RETURN(TrainingRun run,
-                      TrainingRun::Create({.loaded = &loaded,
-                                           .data = &data,
-                                           .directory = directory.get(),
-                                           .observer = world->leads() ? &stages : nullptr,
-                                           .batch = {.local = flags.world.local_batch,
-                                                     .by_speed = flags.world.balance},
-                                           .start_weights = start,
-                                           .rank = world->rank(),
-                                           .ranks = world->size(),
-                                           .resumes = flags.run.resume,
-                                           .cut_after = cut_after,
-                                           .bf16_products = bf16_products}));
+  RT_ASSIGN_OR_RETURN(
+      TrainingRun run,
+      TrainingRun::Create({.loaded = &loaded,
+                           .data = &data,
+                           .directory = directory.get(),
+                           .observer = world->leads() ? &stages : nullptr,
+                           .batch = {.local = flags.world.local_batch, .by_speed = by_speed},
+                           .start_weights = start,
+                           .rank = world->rank(),
+                           .ranks = world->size(),
+                           .resumes = flags.run.resume,
+                           .cut_after = cut_after,
+                           .bf16_products = bf16_products}));
   const Numerics saved = point.numerics;
   const std::string from =
       fmt::format("resumes after step {} ({})", point.progress.step, point.path);

@@ -77,6 +77,7 @@ Planned PlanOf(const HostChoice& choice, const PlannerFacts& facts, const RunCon
     }
   }
   for (std::string& field : SettingsOf(choice.best, facts, config)) plan.add_set(std::move(field));
+  if (choice.best.choice.by_speed) plan.set_by_speed(true);
   std::string why = InWords(choice, topology.hosts());
   if (!idle.empty()) why += fmt::format("; idle, since they would slow it down: {}", idle);
   plan.set_why(why);
@@ -105,6 +106,9 @@ std::string InWords(const HostChoice& choice, int hosts) {
   if (best.choice.hosts > 1) {
     words += fmt::format(": predicted {:.2g} times one host", best.images_per_s() / one_host);
   }
+  if (choice.even) {
+    words += fmt::format(", with even shares {:.2g}", choice.even->images_per_s() / one_host);
+  }
   const bool as_dense = best.choice.period == 1 && best.choice.scheme == kDenseScheme;
   if (!as_dense || best.choice.hosts < hosts) {
     words += fmt::format("; dense on all of them it would be {:.2g} times one host",
@@ -123,9 +127,10 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
     SearchSpace space = SpaceOf(loaded.config);
     space.divided = space.divided && equal_shares;
+    const ShareRule shares = equal_shares ? ShareRule::kFaster : ShareRule::kBySpeed;
     RT_ASSIGN_OR_RETURN(
         const HostChoice choice,
-        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()), space));
+        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()), space, shares));
     return PlanOf(choice, facts, loaded.config, *world);
   };
   return SharePlan(world->leads() ? choose() : Planned(), world);
@@ -154,6 +159,10 @@ std::string Words(const Planned& plan, int world_size) {
   if (plan.world() == world_size) return plan.why();
   return fmt::format("made for {}, all of now {} train: {}", Counted(plan.world(), "rank"),
                      world_size, plan.why());
+}
+
+bool PlansSharesBySpeed(const DistConfig& config) {
+  return config.plan() == DistConfig::AUTO && config.planned().by_speed();
 }
 
 RankGroup TrainingRanks(const Planned& plan, int world_size) {

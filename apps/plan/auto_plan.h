@@ -29,7 +29,7 @@ namespace ringtail {
 // train.accumulation images, or of a half, a quarter and so on if so many do not fit into the memory
 // of a rank. InvalidArgument if hosts have different numbers of ranks.
 // `data`: as for MeasureFacts. `equal_shares`: false if ranks are to take images by their speed, so
-// that they cannot divide layers among them.
+// that they cannot divide layers among them; else the plan chooses (ShareRule::kFaster).
 StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data, bool equal_shares,
                            TrainingWorld* world);
 // All ranks: the plan that `earlier` of rank 0 holds, or its error; else MakePlan's.
@@ -38,7 +38,8 @@ StatusOr<Planned> EarlierOrNewPlan(const StatusOr<std::optional<Planned>>& earli
                                    bool equal_shares, TrainingWorld* world);
 
 // "of 9 hosts: 6 hosts, linear8, every step, 256 images in a step: predicted 5.1 times one host; dense
-// on all of them it would be 0.15 times one host"
+// on all of them it would be 0.15 times one host"; "4 hosts, dense, every step, images divided by
+// speed, 256 images in a step: predicted 3.4 times one host, with even shares 2.9"
 std::string InWords(const HostChoice& choice, int hosts);
 
 // `loaded` with the plan itself in dist.planned, and with its settings, unless `loaded` follows the plan
@@ -48,6 +49,9 @@ StatusOr<LoadedConfig> WithPlan(const LoadedConfig& loaded, const Planned& plan,
 
 // "of 8 hosts: 6 hosts, ..."; in a world of another size also who trains.
 std::string Words(const Planned& plan, int world_size);
+
+// Whether the run follows a plan by which ranks take images by their speed.
+bool PlansSharesBySpeed(const DistConfig& config);
 
 // The ranks that train in a world of `world_size`: those of the plan, or all if it was made for a
 // world of another size.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/plan/auto_plan.h"
 #include "apps/plan/choice_settings.h"
 #include "core/text/counted.h"
 #include "core/units.h"
@@ -62,6 +63,7 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
           {"period", p.choice.period},
           {"overlap", p.choice.overlap},
           {"divided", p.choice.divided},
+          {"by_speed", p.choice.by_speed},
           {"images_per_s", p.images_per_s()},
           {"speed_up", Gain(p, answer)},
           {"bytes_per_image", p.bytes_per_image()},
@@ -86,12 +88,25 @@ Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAns
   answer->recommended = answer->found.recommended;
   const SearchSpace part = ShownPart(question.space, question.config->net().name());
   answer->shown = !part.schemes.empty();
-  if (answer->shown) {
+  if (!question.slowness.empty()) {
+    RT_ASSIGN_OR_RETURN(answer->unequal,
+                        ChooseHosts(*question.facts, simulator->network(), question.slowness,
+                                    answer->shown ? part : question.space, ShareRule::kFaster));
+    answer->recommended = answer->unequal->best;
+  } else if (answer->shown) {
     RT_ASSIGN_OR_RETURN(SearchResult found, Search(simulator, part));
     answer->recommended = std::move(found.recommended);
   }
   answer->settings = SettingsOf(answer->recommended, *question.facts, *question.config);
   return OkStatus();
+}
+
+// Which of unequal hosts train, and what for.
+std::string DescribeHosts(const HostChoice& choice, int hosts) {
+  std::string text = fmt::format("of these unequal hosts {} would train: {}\n",
+                                 fmt::join(choice.hosts, ", "), InWords(choice, hosts));
+  if (choice.best.choice.by_speed) text += "  train --plan auto, or --local-batch auto\n";
+  return text;
 }
 
 // What is faster than what is recommended, if anything is.
@@ -149,7 +164,7 @@ std::string PlanTable(const PlannerFacts& facts, const NetworkFacts& network,
                       answer.shown ? "" : ", not shown to train as accurately", Reason(best),
                       CriticalPath(best));
   for (const std::string& field : answer.settings) text += fmt::format("  --set '{}'\n", field);
-  text += DescribeFaster(answer);
+  text += answer.unequal ? DescribeHosts(*answer.unequal, network.hosts) : DescribeFaster(answer);
   if (answer.pipeline) text += DescribePipeline(*answer.pipeline, best.images_per_s()) + "\n";
   return text;
 }
@@ -171,6 +186,7 @@ std::string PlanJson(const PlannerFacts& facts, const NetworkFacts& network,
                                  {"warning", slower.value_or("")},
                                  {"simulated", answer.found.simulated},
                                  {"pruned", answer.found.pruned}};
+  if (answer.unequal) json["training_hosts"] = answer.unequal->hosts;
   if (answer.pipeline) {
     const PipelinePlan& p = *answer.pipeline;
     json["pipeline"] = {{"stages", p.shape.stages},

@@ -11,6 +11,7 @@
 #include "apps/plan/pipeline_plan.h"
 #include "apps/run.pb.h"
 #include "core/status.h"
+#include "dist/planner/host_choice.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/planner.pb.h"
 #include "dist/planner/prediction.h"
@@ -23,8 +24,10 @@ struct PlanAnswer {
   SearchResult found;  // whatever it costs in accuracy
   // The best of the shown choices (dist/planner/shown_choices.h); of all, if none was to be tried.
   Prediction recommended;
-  bool shown = true;                     // whether what is recommended is one of these
-  std::vector<Prediction> asked;         // every scheme with every period that was asked for
+  bool shown = true;  // whether what is recommended is one of these
+  std::optional<HostChoice>
+      unequal;                    // which hosts train, if they differ; `recommended` is its best
+  std::vector<Prediction> asked;  // every scheme with every period that was asked for
   std::vector<std::string> settings;     // for what is recommended (choice_settings.h)
   std::optional<PipelinePlan> pipeline;  // of all ranks; none: it is impossible, or not asked for
 };
@@ -34,9 +37,12 @@ struct PlanQuestion {
   const RunConfig* config = nullptr;
   SearchSpace space;
   std::vector<int> periods;  // to be predicted whether they are good or not
+  // Of each host, as ChooseHosts takes it, beginning with 1; empty: hosts are equal.
+  std::vector<double> slowness = {};
 };
 
-// Dense and asked predictions are of all hosts, with the first of the space's
+// What is recommended is of the hosts that are asked about; everything else takes them to be as fast as
+// the facts. Dense and asked predictions are of all hosts, with the first of the space's
 // batches and the config's buckets.
 StatusOr<PlanAnswer> AnswerPlan(StepSimulator* simulator, const PlanQuestion& question);
 

@@ -27,6 +27,9 @@ struct Choice {
   bool rounds = false;
   // Large linear layers are divided among the ranks (divided_layers.h); then dense, every step.
   bool divided = false;
+  // Images are divided in proportion to the ranks' speeds, not evenly (shares_by_speed.h); not of
+  // ranks that divide layers.
+  bool by_speed = false;
 
   bool has_rounds() const { return rounds || period > 1 || overlap; }
 
@@ -35,12 +38,13 @@ struct Choice {
            algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
            buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
            period == other.period && overlap == other.overlap && rounds == other.rounds &&
-           divided == other.divided;
+           divided == other.divided && by_speed == other.by_speed;
   }
 };
 
 // "8 hosts, linear8, 8 local steps, overlapped"; "one host"; "8 hosts, dense, every step"; "8 hosts,
-// dense, 1 local step"; "4 hosts, linear layers divided, every step"
+// dense, 1 local step"; "4 hosts, linear layers divided, every step"; "4 hosts, dense, every step,
+// images divided by speed"
 std::string Describe(const Choice& choice);
 
 }  // namespace ringtail

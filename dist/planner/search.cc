@@ -21,7 +21,8 @@ auto Gentleness(const Prediction& p) {
 // Buckets and algorithm change nothing but the time.
 bool TrainAlike(const Choice& a, const Choice& b) {
   return a.hosts == b.hosts && a.global_batch == b.global_batch && a.scheme == b.scheme &&
-         a.period == b.period && a.overlap == b.overlap && a.divided == b.divided;
+         a.period == b.period && a.overlap == b.overlap && a.divided == b.divided &&
+         a.by_speed == b.by_speed;
 }
 
 bool Faster(const Prediction& a, const Prediction& b) {
@@ -91,8 +92,9 @@ std::vector<Choice> ChoicesOf(const SearchSpace& space, int ranks_per_host) {
   std::erase_if(choices, [&](const Choice& choice) {
     return choice.overlap && (!space.overlap || choice.period == 1);
   });
-  if (space.divided) choices.push_back({.divided = true});
+  if (space.divided && !space.by_speed) choices.push_back({.divided = true});
   choices = WithEach(choices, space.hosts, &Choice::hosts);
+  for (Choice& choice : choices) choice.by_speed = space.by_speed && choice.hosts > 1;
   choices = WithEach(choices, space.global_batches, &Choice::global_batch);
   std::erase_if(choices, [&](const Choice& choice) {
     const int64_t ranks = int64_t{choice.hosts} * ranks_per_host;

@@ -33,7 +33,9 @@ struct SearchSpace {
   std::vector<int> periods = {1};  // with H > 1 also overlapped, unless `overlap` is false
   bool overlap = true;
   bool divided = false;  // also with linear layers divided, dense and in every step
-  size_t keep = 10;      // >= 1
+  // Images of several hosts are divided by speed (SimulatorOptions::shares); then no layers are.
+  bool by_speed = false;
+  size_t keep = 10;  // >= 1
 };
 
 // Of all schemes of the facts; `batch` images of all ranks in every step, as one machine has them;

@@ -35,7 +35,8 @@ StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& netw
       synchronized_channels_(facts.synchronized_channels().begin(),
                              facts.synchronized_channels().end()),
       busy_delay_(options.shares_cores ? facts.wake_delay_s() : 0),
-      shares_cores_(options.shares_cores) {
+      shares_cores_(options.shares_cores),
+      shares_(options.shares) {
   schemes_.emplace(kDenseScheme, PlannedScheme::Dense(parameters_));
   for (const SchemeFacts& scheme : facts.scheme()) {
     schemes_.emplace(scheme.name(), PlannedScheme::Of(scheme, parameters_));
@@ -60,6 +61,9 @@ Status StepSimulator::Check(const Choice& choice) const {
   if (choice.divided && (choice.scheme != kDenseScheme || choice.has_rounds())) {
     return InvalidArgument("with layers divided, the other gradients travel dense, in every step");
   }
+  if (choice.divided && choice.by_speed) {
+    return InvalidArgument("ranks that divide layers compute them on as many images each");
+  }
   if (schemes_.contains(choice.scheme)) return OkStatus();
   std::vector<std::string> names;
   for (const auto& [name, scheme] : schemes_) names.push_back(name);
@@ -77,19 +81,32 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 }
 
 // Gradients travel beside the backward of the last part, so that fewer parts than those that compute fastest
-// may be faster.
+// may be faster. The fastest rank must have the memory for its part of a step, too.
 std::vector<int64_t> StepSimulator::PartsToTry(const Choice& choice) const {
-  const int64_t images = ImagesOf(choice), most = timetable_.PartsOf(images);
+  const int64_t images = ImagesOf(choice);
+  const int64_t largest = choice.by_speed ? ImagesOfFastest(shares_, images, 1) : images;
+  const int64_t least = timetable_.EqualParts(largest).front();
+  const int64_t most = std::max(least, timetable_.PartsOf(images));
   const bool overlaps = int64_t{choice.hosts} * network_.ranks_per_host > 1 && !choice.has_rounds();
   if (!overlaps) return {most};
   std::vector<int64_t> numbers = timetable_.EqualParts(images);
-  std::erase_if(numbers, [&](int64_t parts) { return parts > most; });
-  return numbers;
+  std::erase_if(numbers, [&](int64_t parts) { return parts < least || parts > most; });
+  return numbers.empty() ? std::vector<int64_t>{least} : numbers;
 }
 
 StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice, int64_t parts) const {
-  OwnStep own{.times = timetable_.TimesAt(ImagesOf(choice),
-                                          int64_t{choice.hosts} * network_.ranks_per_host, parts)};
+  const int64_t even = ImagesOf(choice);
+  if (!choice.by_speed) return OwnStepWith(choice, even, parts, 1);
+  OwnStep slowest = OwnStepWith(choice, ImagesOfSlowest(shares_, even, parts), parts, 1);
+  OwnStep fastest = OwnStepWith(choice, ImagesOfFastest(shares_, even, parts), parts,
+                                shares_.slowest / shares_.fastest);
+  return fastest.alone > slowest.alone ? fastest : slowest;
+}
+
+StepSimulator::OwnStep StepSimulator::OwnStepWith(const Choice& choice, int64_t images,
+                                                  int64_t parts, double factor) const {
+  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  OwnStep own{.times = Scaled(timetable_.TimesAt(images, ranks, parts), factor)};
   // Averaged weights are updated once in a round.
   if (choice.has_rounds()) own.times.update -= own.times.average * (1 - 1.0 / choice.period);
   own.before_backward = own.times.forward + own.times.earlier_backward;

@@ -5,7 +5,8 @@
 //   rounds         H x (data | forward | backward | update), then the roll call, the exchange of
 //                  running statistics and differences, and merge; overlapped: beside the next H steps
 //
-// Hosts and ranks are alike, and all ranks are as fast as the slowest. What is exchanged:
+// All ranks are as fast as the slowest, whose facts these are; the fastest one counts where images are
+// divided by speed (shares_by_speed.h). What is exchanged:
 // exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
 // Between the bounds  LeastSeconds <= Simulate().seconds.sum() <= WithoutOverlap.
 // Cost: little if everything of the choice but H and overlap has been asked for before; else that of
@@ -28,12 +29,14 @@
 #include "dist/planner/exchange_jobs.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/prediction.h"
+#include "dist/planner/shares_by_speed.h"
 #include "dist/planner/step_timetable.h"
 
 namespace ringtail {
 
 struct SimulatorOptions {
   bool shares_cores = true;  // false: communication takes no cores, to see what that term is worth
+  SharesBySpeed shares;      // of the hosts of a choice by speed
 };
 
 class StepSimulator {
@@ -63,14 +66,18 @@ class StepSimulator {
   Status Check(const Choice& choice) const;
   // Numbers of parts in which a rank may compute a step (train.accumulation), of which one is fastest.
   std::vector<int64_t> PartsToTry(const Choice& choice) const;
+  // Of the rank that takes the longest.
   OwnStep OwnStepOf(const Choice& choice, int64_t parts) const;
+  // Of one that takes `factor` times as long as the facts' with `images`.
+  OwnStep OwnStepWith(const Choice& choice, int64_t images, int64_t parts, double factor) const;
   StatusOr<Prediction> SimulateParts(const Choice& choice, int64_t parts);
   // LeastSeconds of these parts, and what of it is sent.
   static double LeastOf(const Choice& choice, const OwnStep& own, double exchange_seconds);
   double LeastExchange(const Choice& choice);
   StatusOr<CollectivePrices*> PricesOf(const Choice& choice);
   StatusOr<const ExchangeJobs*> JobsOf(const Choice& choice);
-  int64_t ImagesOf(const Choice& choice) const;  // of the rank with the most
+  // Of the rank with the most, if shares are even.
+  int64_t ImagesOf(const Choice& choice) const;
   // Of a choice that is not divided: nothing.
   DividedLayers DividedOf(const Choice& choice, CollectivePrices* prices) const;
   static void AddDivided(const DividedLayers& divided, Prediction* prediction);
@@ -96,6 +103,7 @@ class StepSimulator {
   const std::vector<int64_t> synchronized_channels_;
   const double busy_delay_;  // of a message, while ranks compute
   const bool shares_cores_;
+  const SharesBySpeed shares_;
   std::map<std::string, PlannedScheme, std::less<>> schemes_;
   std::map<PriceKey, CollectivePrices> prices_;
   std::map<JobsKey, ExchangeJobs> jobs_;

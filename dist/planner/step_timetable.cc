@@ -13,9 +13,6 @@ namespace {
 // More parts have to be faster by this: a measurement is not exact.
 constexpr double kWorthParts = 0.97;
 constexpr int64_t kAlignedElements = 16;  // 64 bytes, as in the arena
-// Batch norm's statistics are those of a part, and of fewer images too uncertain (Wu & He 2018, "Group
-// Normalization": 16 lose little).
-constexpr int64_t kFewestForStatistics = 16;
 
 ParameterKind KindOf(ParameterFacts::Kind kind) {
   switch (kind) {
@@ -37,6 +34,8 @@ ComputeTimes Between(const ComputeTimes& a, const ComputeTimes& b, double t) {
   return times;
 }
 
+}  // namespace
+
 ComputeTimes Scaled(ComputeTimes times, double factor) {
   times.forward *= factor;
   times.earlier_backward *= factor;
@@ -49,8 +48,6 @@ ComputeTimes Scaled(ComputeTimes times, double factor) {
   for (double& prepare : times.prepare) prepare *= factor;
   return times;
 }
-
-}  // namespace
 
 StepTimetable::StepTimetable(const PlannerFacts& facts, double cores) {
   RT_CHECK(cores > 0 && facts.step_size() > 0, "a timetable needs cores and measured steps");

@@ -19,6 +19,10 @@
 
 namespace ringtail {
 
+// Batch norm's statistics are those of a part, and of fewer images too uncertain (Wu & He 2018, "Group
+// Normalization": 16 lose little).
+inline constexpr int64_t kFewestForStatistics = 16;
+
 // Seconds of one step of a rank.
 struct ComputeTimes {
   double forward = 0;            // of all parts
@@ -72,6 +76,9 @@ class StepTimetable {
   int64_t fewest_in_part_ = 1;  // images
   bool whole_ = false;
 };
+
+// Of a rank that takes `factor` times as long.
+ComputeTimes Scaled(ComputeTimes times, double factor);
 
 // The parameters of the facts, laid out as in an arena (core/parameter.h), which has no memory.
 std::vector<Parameter> ParametersOf(const PlannerFacts& facts);

@@ -19,6 +19,7 @@
 namespace ringtail {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -105,6 +106,19 @@ TEST_F(PlannedRanksTest, ARunThatContinuesKeepsItsPlan) {
   ASSERT_EQ(second.exit_code, 0) << second.out << second.err;
   EXPECT_EQ(PlanOf(second), PlanOf(first));
   EXPECT_THAT(second.err, HasSubstr("resumes after step"));
+}
+
+// The plan of the checkpoint says so, and the checkpoint has the batches.
+TEST_F(PlannedRanksTest, RanksTakeImagesBySpeedAsPlanned) {
+  const std::string by_speed = "dist.planned={rank: [0, 1] world: 2 by_speed: true}";
+  const ProcessResult first = Train("run", 2, {by_speed, "train.epochs=1"}, {"--plan", "auto"});
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  EXPECT_THAT(first.out, ContainsRegex("batches ., . of 8: .* images/s"));
+  const std::vector<std::string> resume = {"train",     "--data",   TinyImages(), "--output",
+                                           Path("run"), "--resume", "--set",      "train.epochs=2"};
+  const ProcessResult second = RunProcess(Launch(2, DogsVsCats(resume)));
+  ASSERT_EQ(second.exit_code, 0) << second.out << second.err;
+  EXPECT_THAT(second.out, HasSubstr("of 8: as the run began"));
 }
 
 TEST_F(PlannedRanksTest, ARunThatBeganWithoutAPlanContinuesWithout) {

@@ -114,7 +114,8 @@ TEST(MeasurePreparationTest, IsDividedByTheWorkOfTheLayers) {
 }
 
 // Each rank on a host of its own, between which a byte takes `seconds_per_byte`.
-std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) {
+std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte,
+                                            bool equal_shares = true) {
   const auto transports = MakeInProcessWorld(ranks);
   const LoadedConfig loaded = TinyConfig({"dist.plan=AUTO", "train.batch=4"});
   std::vector<StatusOr<Planned>> plans(ranks, Planned());
@@ -128,7 +129,7 @@ std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte) 
                                  .topology = Topology::Blocks(ranks, 1),
                                  .network = {.within_host = link, .between_hosts = link}},
                                 loaded.config.dist());
-      plans[rank] = MakePlan(loaded, /*data=*/nullptr, /*equal_shares=*/true, world->get());
+      plans[rank] = MakePlan(loaded, /*data=*/nullptr, equal_shares, world->get());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -143,6 +144,41 @@ TEST(MakePlanTest, OneHostWhereTheWireIsFarTooSlow) {
     EXPECT_THAT(plan->why(), HasSubstr("of 3 hosts: one host, 4 images in a step; dense on all"));
     EXPECT_THAT(plan->why(), HasSubstr("idle, since they would slow it down: rank 1, rank 2"));
   }
+}
+
+// As the user asks for it (--local-batch auto), and as a run that continues has to know.
+TEST(MakePlanTest, KeepsThatImagesAreDividedBySpeed) {
+  for (const bool equal_shares : {false, true}) {
+    const auto plan = PlanTogether(2, /*seconds_per_byte=*/0, equal_shares).front();
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const bool said = plan->why().find("images divided by speed") != std::string::npos;
+    EXPECT_EQ(plan->by_speed(), said) << plan->why();
+    if (!equal_shares) EXPECT_EQ(plan->by_speed(), plan->rank_size() > 1) << plan->why();
+  }
+}
+
+TEST(PlansSharesBySpeedTest, OnlyWhileThePlanIsFollowed) {
+  DistConfig config;
+  config.set_plan(DistConfig::AUTO);
+  EXPECT_FALSE(PlansSharesBySpeed(config));
+  config.mutable_planned()->set_by_speed(true);
+  EXPECT_TRUE(PlansSharesBySpeed(config));
+  config.set_plan(DistConfig::CONFIG);
+  EXPECT_FALSE(PlansSharesBySpeed(config));
+}
+
+TEST(InWordsTest, NamesSharesBySpeedAndWhatEvenOnesWouldGive) {
+  const auto at = [](Choice choice, double images) {
+    return Prediction{
+        .choice = std::move(choice), .seconds = {.forward = 1}, .images = images, .ranks = 4};
+  };
+  const Choice four{.hosts = 4, .global_batch = 400, .by_speed = true};
+  HostChoice choice{.hosts = {0, 1, 2, 3}, .best = at(four, 340), .one_host = at({}, 100)};
+  EXPECT_EQ(InWords(choice, 4),
+            "4 hosts, dense, every step, images divided by speed, 400 images in a step: predicted "
+            "3.4 times one host");
+  choice.even = at({.hosts = 3, .global_batch = 400}, 290);
+  EXPECT_THAT(InWords(choice, 4), HasSubstr("3.4 times one host, with even shares 2.9"));
 }
 
 TEST(MakePlanTest, TheSameOnAllRanks) {
