@@ -9,7 +9,9 @@
 
 #include "apps/plan/choice_settings.h"
 #include "apps/plan/measure_facts.h"
+#include "apps/plan/plan_flags.h"
 #include "apps/plan/run_network.h"
+#include "core/text/counted.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/parameter_server/rule_choice.h"
@@ -22,6 +24,7 @@ namespace ringtail {
 namespace {
 
 constexpr int64_t kSteps = 8;  // that are measured: of fewer, the deviation would be too small
+constexpr int kFractions = 3;  // measured of a batch that a plan would divide further
 
 // The scheme of the config: the first that MeasureFacts has measured, if the config has one.
 std::string SchemeOf(const DistConfig& dist, const PlannerFacts& facts) {
@@ -51,39 +54,87 @@ int64_t BatchOf(const BatchDivision& division) {
   return std::max<int64_t>(*std::ranges::max_element(division.all.batches), 1);
 }
 
-std::string WithBest(const std::string& advice, const Prediction& best, std::string_view flags) {
-  if (best.choice.hosts == 1) return advice + "; train on one host";
-  return fmt::format("{}; {} would make {:.4g}: {}", advice, Describe(best.choice),
-                     best.images_per_s(), flags);
+// `batch`: images of all ranks in a step of the run as it is set.
+std::string WithBest(const std::string& advice, const Prediction& best, int64_t batch,
+                     std::string_view flags) {
+  const int64_t planned = best.choice.global_batch;
+  const std::string instead = planned < batch ? fmt::format(" instead of {}", batch) : "";
+  if (best.choice.hosts == 1) {
+    return fmt::format("{}; train on one host, {} in a step{}", advice, Counted(planned, "image"),
+                       instead);
+  }
+  const std::string divided =
+      instead.empty() ? ""
+                      : fmt::format(" with the batch of one host, {} in a step of all hosts{}",
+                                    Counted(planned, "image"), instead);
+  return fmt::format("{}; {} would make {:.4g}{}: {}", advice, Describe(best.choice),
+                     best.images_per_s(), divided, flags);
 }
 
-// What a plan for the batch of this run would choose from.
-SearchSpace SpaceOf(const Generation& generation) {
+// What a plan for `batch` images in a step of this run would choose from.
+SearchSpace SpaceOf(const Generation& generation, int64_t batch) {
   SearchSpace space = SpaceOf(generation.config());
   space.divided = space.divided && !generation.run->options.batch.by_speed;
-  space.global_batches = {generation.division.own.global_batch};
+  space.global_batches = {batch};
   return space;
 }
 
-// What AUTO wants to choose itself, in a run that goes another way.
-std::string WithoutOtherWays(const DistConfig& dist) {
-  std::string flags;
-  if (UsesLocalRounds(dist)) flags += " --set dist.local={}";
-  if (CompressesAnything(dist.compression())) flags += " --set dist.compression={}";
-  if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
-    flags += " --set dist.model_parallel={}";
-  }
-  return flags;
+// It follows a plan, or finds its period by itself.
+bool IsDecided(const DistConfig& dist) {
+  return dist.has_planned() ||
+         (UsesLocalRounds(dist) && dist.local().period_rule() != LocalConfig::FIXED);
 }
 
-// With it train.batch is that of all ranks.
-std::string PlanFlags(const Generation& generation) {
+// Not a run of one host, nor one of stages, which stage_cut.h predicts; of layers that are divided, the
+// planner knows the dense form alone.
+bool CanBePredicted(const Generation& generation) {
+  const TrainingRun& run = *generation.run;
+  const bool coded = CompressesAnything(generation.config().dist().compression());
+  return generation.world->topology().hosts() > 1 && !run.stage.divides() &&
+         !(run.shards.divides() && coded);
+}
+
+// Images of a step, or with servers of a gradient of every rank.
+int64_t BatchOfAll(const Generation& generation) {
+  if (!UsesServers(generation.config().dist().asynchronous())) {
+    return generation.division.own.global_batch;
+  }
+  return BatchOf(generation.division) * generation.world->size();
+}
+
+// With steps of this rank's batch, and of a half of it and so on as a plan that divides a smaller one
+// among the ranks would make.
+StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
   const RunConfig& config = generation.config();
-  const int64_t batch = generation.division.own.global_batch;
-  std::string flags = "--plan auto";
-  if (config.train().batch() != batch) flags += fmt::format(" --set train.batch={}", batch);
-  flags += WithoutOtherWays(config.dist());
-  return generation.run->options.batch.local > 0 ? flags + ", without --local-batch" : flags;
+  const int64_t part = BatchOf(generation.division) / config.train().accumulation();
+  return MeasureFacts(*generation.run->options.loaded,
+                      {.largest_batch = std::max<int64_t>(part, 1),
+                       .image_size = generation.plan.PhaseAt(0).image_size,
+                       .steps = kSteps,
+                       .fractions = fractions,
+                       .data = generation.run->options.data,
+                       .ranks_here = RanksHere(*generation.world),
+                       .frozen = generation.run->frozen,
+                       .schemes = IsDecided(config.dist()) ? std::vector<std::string>()
+                                                           : ShownSchemes(config.net().name())});
+}
+
+// Of the first epoch, whose steps are compared.
+PredictPeriod PredictionOf(PlannerFacts facts, const NetworkFacts& network, const Choice& current) {
+  facts.set_epochs(1);
+  auto simulator = std::make_shared<StepSimulator>(facts, network);
+  return [simulator, current](int local_steps) {
+    return simulator->Simulate(WithRounds(current, local_steps));
+  };
+}
+
+ServerPrediction PredictionOfServers(const Generation& generation, const PlannerFacts& facts,
+                                     const NetworkFacts& network) {
+  const DistConfig& dist = generation.config().dist();
+  ServerChoice choice = ServerChoiceOf(dist.asynchronous(), network.hosts * network.ranks_per_host,
+                                       BatchOf(generation.division));
+  choice.scheme = SchemeOf(dist, facts);
+  return PredictServers(facts, network, choice);
 }
 
 StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& network,
@@ -113,7 +164,7 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
   } else if (choice.best.images_per_s() < kWorthSaying * now.images_per_s) {
     return std::optional<std::string>();
   }
-  return std::optional(WithBest(advice, choice.best,
+  return std::optional(WithBest(advice, choice.best, space.global_batches.front(),
                                 "--set dist.asynchronous.rule=NONE " + plan_flags +
                                     ", unless some hosts are much slower than others"));
 }
@@ -132,54 +183,31 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
     advice = fmt::format("{}: predicted {:.4g} images/s, because {}", Describe(current),
                          now.images_per_s(), Reason(now));
   }
-  return std::optional(WithBest(*advice, choice.best, plan_flags));
+  return std::optional(WithBest(*advice, choice.best, current.global_batch, plan_flags));
 }
 
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict) {
   const RunConfig& config = generation.config();
-  const bool decided =
-      config.dist().has_planned() ||
-      (UsesLocalRounds(config.dist()) && config.dist().local().period_rule() != LocalConfig::FIXED);
+  const bool decided = IsDecided(config.dist());
   const bool asked = predict != nullptr || !decided;
-  if (generation.run->stage.divides()) return std::optional<std::string>();  // stage_cut.h predicts
-  // Of layers that are divided, the planner knows the dense form alone.
-  if (generation.run->shards.divides() && CompressesAnything(config.dist().compression())) {
-    return std::optional<std::string>();
-  }
-  if (generation.world->topology().hosts() < 2 || !asked) return std::optional<std::string>();
+  if (!CanBePredicted(generation) || !asked) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
   RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));
-  const int64_t parts = config.train().accumulation(), batch = BatchOf(generation.division);
-  RT_ASSIGN_OR_RETURN(const PlannerFacts facts,
-                      MeasureFacts(*generation.run->options.loaded,
-                                   {.largest_batch = std::max<int64_t>(batch / parts, 1),
-                                    .image_size = generation.plan.PhaseAt(0).image_size,
-                                    .steps = kSteps,
-                                    .fractions = 1,
-                                    .data = generation.run->options.data,
-                                    .ranks_here = RanksHere(*generation.world),
-                                    .frozen = generation.run->frozen,
-                                    .schemes = decided ? std::vector<std::string>()
-                                                       : ShownSchemes(config.net().name())}));
+  const int64_t all = BatchOfAll(generation), planned = BatchOfOneHost(config, all);
+  RT_ASSIGN_OR_RETURN(
+      const PlannerFacts facts,
+      FactsOf(generation, /*fractions=*/decided || planned == all ? 1 : kFractions));
+  const SearchSpace space = SpaceOf(generation, planned);
+  const std::string flags =
+      PlanFlags(config, planned, /*local_batch=*/generation.run->options.batch.local > 0);
   if (UsesServers(config.dist().asynchronous())) {
-    ServerChoice choice =
-        ServerChoiceOf(config.dist().asynchronous(), network.hosts * network.ranks_per_host, batch);
-    choice.scheme = SchemeOf(config.dist(), facts);
-    return AdviseOn(facts, network, PredictServers(facts, network, choice), SpaceOf(config),
-                    "--plan auto" + WithoutOtherWays(config.dist()));
+    return AdviseOn(facts, network, PredictionOfServers(generation, facts, network), space, flags);
   }
-  const Choice current = ChoiceOf(config, facts, network, generation.division.own.global_batch);
-  if (predict != nullptr) {
-    PlannerFacts first_epoch = facts;  // its steps are compared
-    first_epoch.set_epochs(1);
-    auto simulator = std::make_shared<StepSimulator>(first_epoch, network);
-    *predict = [simulator, current](int local_steps) {
-      return simulator->Simulate(WithRounds(current, local_steps));
-    };
-  }
+  const Choice current = ChoiceOf(config, facts, network, all);
+  if (predict != nullptr) *predict = PredictionOf(facts, network, current);
   if (decided) return std::optional<std::string>();
-  return AdviseOn(facts, network, current, SpaceOf(generation), PlanFlags(generation));
+  return AdviseOn(facts, network, current, space, flags);
 }
 
 }  // namespace ringtail

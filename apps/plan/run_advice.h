@@ -6,6 +6,11 @@
 //   predicted: images/s of the run as it is set, of one host alone, of what dist.plan: AUTO would
 //   choose                                                      (dist/planner/)
 //
+// The run is predicted with its own batch, one host and the plan with that of one host (plan_flags.h),
+// whose accuracy is known. So a run that is fast because its batch has grown with its ranks is told
+// nothing, unless one host is faster still or the plan is, by kWorthSaying; then the sentence names both
+// batches.
+//
 // Thread-safety: the trainer thread of rank 0.
 #ifndef RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
 #define RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
@@ -34,7 +39,8 @@ using PredictPeriod = std::function<StatusOr<Prediction>(int local_steps)>;
 
 // One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
 // its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
-// batch. `predict`, if given, is set if there are several hosts without servers (prediction_report.h).
+// batch, and of a half and a quarter of it if the plan's is smaller. `predict`, if given, is set if
+// there are several hosts without servers (prediction_report.h).
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict = nullptr);
 
@@ -42,7 +48,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
 Choice WithRounds(Choice current, int local_steps);
 
 // The same from known facts: `current` as the run is set, `space` what a plan would choose from, its
-// batch that of the run, `plan_flags` what sets such a plan. Of a run with servers
+// one batch that of one host, `plan_flags` what sets such a plan. Of a run with servers
 // (dist.asynchronous) nothing else is predicted.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,

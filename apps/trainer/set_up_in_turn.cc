@@ -9,6 +9,15 @@
 #include "apps/trainer/checkpoint/numerics.h"
 
 namespace ringtail {
+namespace {
+
+// What was measured with another instruction set is not for this rank, which measures for itself.
+Status TakeThatOfOwnKind(const std::string& used) {
+  Status status = TakeAlgorithms(used);
+  return status.code() == StatusCode::kFailedPrecondition ? OkStatus() : status;
+}
+
+}  // namespace
 
 Status SetUpInTurn(TrainingWorld* world, const std::string& kind,
                    const std::function<Status()>& set_up) {
@@ -25,7 +34,7 @@ Status SetUpInTurn(TrainingWorld* world, const std::string& kind,
     }
     RT_ASSIGN_OR_RETURN(const std::vector<std::string> used,
                         world->GatherText(measures ? UsedAlgorithms() : ""));
-    if (!measures) RT_RETURN_IF_ERROR(TakeAlgorithms(used[first]));
+    if (!measures) RT_RETURN_IF_ERROR(TakeThatOfOwnKind(used[first]));
   }
   return done ? OkStatus() : set_up();
 }

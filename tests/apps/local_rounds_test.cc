@@ -372,5 +372,42 @@ TEST_F(LocalRoundsTest, AWrongBitOfWhatIsCommonIsFound) {
   EXPECT_THAT(result.err, ContainsRegex("averaged weights of rank 1 .*all ranks go back to step"));
 }
 
+// `program` with the instruction set of this machine on rank 0, and with SSE4.1 on the others.
+std::vector<std::string> WithOtherInstructionSets(const std::vector<std::string>& program) {
+  std::vector<std::string> limited = {
+      "sh", "-c", "[ $RANK = 0 ] || export DNNL_MAX_CPU_ISA=SSE41; exec \"$@\"", "sh"};
+  limited.insert(limited.end(), program.begin(), program.end());
+  return limited;
+}
+
+// Their steps differ in the last bits; what they have in common after a round does not.
+TEST_F(LocalRoundsTest, RanksOfDifferentInstructionSetsTrainInRounds) {
+  for (const auto& rounds : {kBlocking, kOverlapped}) {
+    WriteConfig(rounds);
+    const ProcessResult result =
+        RunProcess(Launch(2, WithOtherInstructionSets(Train("run", {"dist.check_every_steps=3"}))));
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("go back to step")));
+    EXPECT_FALSE(Lines("run", "round").empty());
+    EXPECT_FALSE(Final("run").empty());
+    std::filesystem::remove_all(Path("run"));
+  }
+}
+
+// Nor if steps that all ranks make together come first.
+TEST_F(LocalRoundsTest, RanksOfDifferentInstructionSetsMakeNoStepTogether) {
+  const std::vector<std::vector<std::string>> together = {
+      {}, {"dist.local.period=3", "dist.local.start_epoch=2"}};
+  for (const auto& sets : together) {
+    const ProcessResult result =
+        RunProcess(Launch(2, WithOtherInstructionSets(Train("run", sets))));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.err,
+                ContainsRegex("rank 0 \\(.* and rank 1 \\(.* disagree about instruction "
+                              "set: rank 0 has [a-z0-9_]+, rank 1 has baseline"));
+    EXPECT_TRUE(Lines("run", "step").empty());
+  }
+}
+
 }  // namespace
 }  // namespace ringtail

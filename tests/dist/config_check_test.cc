@@ -11,6 +11,7 @@
 namespace ringtail {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string ErrorOf(const std::string& text) {
@@ -77,6 +78,57 @@ TEST(DistConfigCheckTest, StagesExcludeOtherWays) {
   EXPECT_THAT(ErrorOf("model_parallel { pipeline { stages: 3 cut_after: 'a' } }"),
               HasSubstr("3 stages are cut after 2 layers, not 1"));
   EXPECT_THAT(ErrorOf("model_parallel { pipeline { stages: 65 } }"), HasSubstr("stages"));
+}
+
+TEST(DistConfigCheckTest, DividedLayersByThemselvesAreFine) {
+  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO }"), "");
+  EXPECT_EQ(ErrorOf("model_parallel { linear: NAMED layer: 'fc' } sync_batch_norm: true"), "");
+  // Without a period or a rule there is nothing that they exclude.
+  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } local { overlap: false }"), "");
+  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } asynchronous { servers: 2 }"), "");
+}
+
+// Ranks that hold different layers need each other in every step.
+TEST(DistConfigCheckTest, DividedLayersExcludeOtherWays) {
+  const std::string linear = "dist.model_parallel.linear: ";
+  for (const std::string divided : {"linear: AUTO", "linear: NAMED layer: 'fc'"}) {
+    const std::string layers = "model_parallel { " + divided + " } ";
+    EXPECT_THAT(ErrorOf(layers + "local { period: 4 }"),
+                AllOf(HasSubstr(linear), HasSubstr("leave out dist.model_parallel, or dist.local")))
+        << divided;
+    EXPECT_THAT(ErrorOf(layers + "local { period_rule: AUTO }"), HasSubstr("or dist.local"))
+        << divided;
+    EXPECT_THAT(ErrorOf(layers + "asynchronous { rule: ASYNCHRONOUS }"),
+                AllOf(HasSubstr(linear), HasSubstr("and dist.asynchronous")))
+        << divided;
+    EXPECT_THAT(ErrorOf(layers + "plan: AUTO"),
+                AllOf(HasSubstr(linear),
+                      HasSubstr("leave out dist.model_parallel, or set dist.plan to CONFIG")))
+        << divided;
+  }
+}
+
+// A plan that has been made may have divided them.
+TEST(DistConfigCheckTest, APlanThatIsMadeMayDivideLayers) {
+  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } plan: AUTO planned { rank: 0 world: 1 }"), "");
+}
+
+TEST(DistConfigCheckTest, DividedLayersAreNamedIfTheyAreToBe) {
+  EXPECT_THAT(ErrorOf("model_parallel { linear: NAMED }"), HasSubstr("give both, or neither"));
+  EXPECT_THAT(ErrorOf("model_parallel { linear: AUTO layer: 'fc' }"),
+              HasSubstr("give both, or neither"));
+}
+
+TEST(DistConfigCheckTest, RoundsFromTheFirstStepOnNeedNotTheSameNumerics) {
+  const auto needs = [](const std::string& text) {
+    DistConfig config;
+    EXPECT_TRUE(ParseTextConfig(text, "test", &config, nullptr).ok()) << text;
+    return NeedsSameNumerics(config);
+  };
+  EXPECT_FALSE(needs("local { period: 4 }"));
+  EXPECT_FALSE(needs("local { period_rule: AUTO }"));
+  EXPECT_TRUE(needs("local { period: 4 start_epoch: 1 }"));
+  EXPECT_TRUE(needs(""));
 }
 
 TEST(DistConfigCheckTest, PlacesAreNamed) {

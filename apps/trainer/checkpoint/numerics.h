@@ -32,7 +32,8 @@ std::string DescribeOtherNumerics(const Numerics& saved, Numerics now);
 // The convolution algorithms of all nets so far, as text.
 std::string UsedAlgorithms();
 // Convolutions of nets set up from now on use those that another rank or run has `used`, where
-// machine and shapes are the same. DataLoss if the text is damaged.
+// machine and shapes are the same. FailedPrecondition if they are of another oneDNN or instruction
+// set, InvalidArgument if the text is damaged; then nothing changes.
 Status TakeAlgorithms(const std::string& used);
 // The same for a run that continues (empty: nothing is known): a damaged text costs a warning, and
 // algorithms are not measured again.

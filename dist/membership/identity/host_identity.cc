@@ -12,6 +12,16 @@
 #include "core/storage/file.h"
 
 namespace ringtail {
+namespace {
+
+std::string& HostKeyOfTest() {
+  static std::string key;  // empty: the machine's
+  return key;
+}
+
+}  // namespace
+
+void SetHostKeyForTest(const std::string& key) { HostKeyOfTest() = key; }
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -20,6 +30,7 @@ std::string HostName() {
 }
 
 std::string HostKey() {
+  if (!HostKeyOfTest().empty()) return HostKeyOfTest();
   const StatusOr<std::string> boot = ReadFileText("/proc/sys/kernel/random/boot_id", 4096);
   struct stat network {};
   const bool known = stat("/proc/self/ns/net", &network) == 0;
@@ -36,7 +47,7 @@ std::string SharedMemoryKey() {
     key += " " + std::filesystem::read_symlink(name, error).string();
     if (error) return "";
   }
-  return fmt::format("{} uid:{}", key, geteuid());
+  return fmt::format("{} uid:{}{}", key, geteuid(), HostKeyOfTest());
 }
 
 }  // namespace ringtail

@@ -1,5 +1,5 @@
 // What this machine is called, and which ranks are on the same one.
-// Thread-safety: functions without state.
+// Thread-safety: functions without state, but for that of tests.
 #ifndef RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_IDENTITY_H_
 #define RINGTAIL_DIST_MEMBERSHIP_IDENTITY_HOST_IDENTITY_H_
 
@@ -19,6 +19,10 @@ std::string HostKey();
 // namespace, same user. (Ranks in different network namespaces could share memory, too; such a
 // namespace stands for another host, in containers and in tests.) Empty: not known.
 std::string SharedMemoryKey();
+
+// From now on this process counts as on a host of its own, together with processes of the same `key`:
+// it has other keys than the machine's. Before other threads start.
+void SetHostKeyForTest(const std::string& key);
 
 }  // namespace ringtail
 
