@@ -6,6 +6,8 @@ local_rounds.py --recipe full, mean over seeds), at the speed of its image size 
 
   one host         the curve of one host, 256 images a step, at eight times the speed of one core alone
   hosts, planned   the curve of eight ranks with `top_k 1%`, 256 images in all, at the speed of the hosts with their plans
+  hosts, other     the curve of one host, of whose gradients dense sums differ by rounding and `linear8` and `hylo` by little (local_rounds.md),
+                   at the speed of a few steps (host_speeds.py --ways), as far as there are image sizes
   DDP              the curve of one host: so many steps of 256 images; images/s of tests/compare/ddp_step.py, one number for each of
                    64, 96 and 128 pixels. A few steps, extrapolated; its SGD may need more of them than Muon does
 
@@ -23,6 +25,7 @@ import local_rounds_cells
 
 IMAGES = local_rounds_cells.FULL_IMAGES  # of an epoch
 HOSTS, CORES, RATE = 8, 8, '1gbit'
+OTHER_WAYS = ('dense', 'linear8', 'hylo')
 
 
 def curves(args, mode):
@@ -62,6 +65,9 @@ def main():
     ways = {'one host': ('alone', {pixels: host_speeds.one_host(measured, HOSTS, CORES, pixels, False) for pixels in host_speeds.RECIPE}),
             f'{HOSTS} hosts, planned': ('top_k_1_sums', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
                                                 for pixels in host_speeds.RECIPE})}
+    for way in OTHER_WAYS:
+        speeds = {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels, way=way)) for pixels in host_speeds.RECIPE}
+        ways[f'{HOSTS} hosts, {way}'] = ('alone', speeds)
     if args.ddp:
         ways[f'DDP on {HOSTS} hosts'] = ('alone', dict(zip(host_speeds.RECIPE, map(float, args.ddp.split(',')), strict=True)))
     print(f'| way | epochs until {args.accuracy:.0%}, by seed | seconds, mean | all {sum(host_speeds.RECIPE.values())} epochs |\n|---|---|---|---|')

@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
+#include "apps/trainer/local/local_period.h"
 #include "core/storage/checkpoint.h"
 #include "tests/apps/signalled_program.h"
 #include "tests/apps/trainer/local/rounds_job.h"
@@ -80,20 +82,47 @@ TEST_F(LocalRoundsTest, OneRankSaysWhatItDoes) {
 
 TEST_F(LocalRoundsTest, RoundsEndWhereTheImageSizeChangesAndAtTheEnd) {
   RunJob("run", 3, {"dist.local.period=4"});
-  std::vector<int64_t> steps;
   int64_t images = 0;
   for (const auto& round : Lines("run", "round")) {
-    steps.push_back(round["local_steps"]);
     images += round["batch"].get<int64_t>();
     EXPECT_GT(round["comm_bytes"], 0);
   }
   // 6 steps an epoch; the image size changes after two.
-  EXPECT_EQ(steps, (std::vector<int64_t>{4, 4, 4, 4, 4, 4}));
+  EXPECT_EQ(LocalSteps("run"), (std::vector<int64_t>{4, 4, 4, 4, 4, 4}));
   EXPECT_EQ(images, 24 * 6);
   RunJob("other", 3, {"dist.local.period=5"});
-  steps.clear();
-  for (const auto& round : Lines("other", "round")) steps.push_back(round["local_steps"]);
-  EXPECT_EQ(steps, (std::vector<int64_t>{5, 5, 2, 5, 5, 2}));
+  EXPECT_EQ(LocalSteps("other"), (std::vector<int64_t>{5, 5, 2, 5, 5, 2}));
+}
+
+// (alpha / rate)^2 = 4 steps, and 16 from epoch 2 on, of which the run ends after 12.
+TEST_F(LocalRoundsTest, RoundsGrowLongerAsTheRateFalls) {
+  RunJob(
+      "run", 3,
+      {"dist.local.period=2", "dist.local.period_rule=QUADRATIC", "dist.local.quadratic_alpha=0.1",
+       "optim.learning_rate=0.05", "optim.step.every_epochs=2", "optim.step.gamma=0.5"});
+  EXPECT_EQ(LocalSteps("run"), (std::vector<int64_t>{4, 4, 4, 12}));
+}
+
+// How many steps hide an exchange is measured; all ranks take as many.
+TEST_F(LocalRoundsTest, RanksAgreeOnWhatTheyMeasured) {
+  RunJob("run", 3, {"dist.local.period_rule=AUTO", "dist.check_every_steps=1"});
+  const std::vector<int64_t> steps = LocalSteps("run");
+  EXPECT_EQ(steps.front(), LocalPeriod::kFirstAuto);
+  EXPECT_EQ(std::accumulate(steps.begin(), steps.end(), int64_t{0}), 24);
+}
+
+// 6 steps of one batch of all ranks, then 9 of two.
+TEST_F(LocalRoundsTest, RoundsEndWhereTheBatchGrows) {
+  RunJob("run", 3,
+         {"dist.local.period=4", "optim.batch_growth.max_batch=12", "optim.step.every_epochs=1",
+          "optim.step.gamma=0.5", "train.phase="});
+  EXPECT_EQ(LocalSteps("run"), (std::vector<int64_t>{4, 2, 4, 4, 1}));
+  const auto steps = Lines("run", "step");
+  EXPECT_EQ(steps.front()["batch"], 2) << "of this rank";
+  EXPECT_EQ(steps.back()["batch"], 4);
+  int64_t images = 0;
+  for (const auto& round : Lines("run", "round")) images += round["batch"].get<int64_t>();
+  EXPECT_EQ(images, 24 * 6);
 }
 
 TEST_F(LocalRoundsTest, ExchangesLessThanTheSynchronousRun) {

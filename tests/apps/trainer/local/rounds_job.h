@@ -70,6 +70,13 @@ class LocalRoundsTest : public testing::Test {
     return ReadMetrics(Path(run + "/metrics.jsonl"), kind);
   }
 
+  // Of each round.
+  std::vector<int64_t> LocalSteps(const std::string& run) const {
+    std::vector<int64_t> steps;
+    for (const auto& round : Lines(run, "round")) steps.push_back(round["local_steps"]);
+    return steps;
+  }
+
   const TempDir folder_;
 };
 
