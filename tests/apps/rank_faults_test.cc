@@ -43,8 +43,9 @@ class RankFaultsTest : public testing::Test {
 
   std::vector<std::string> Job(const std::string& fault, int rank, int64_t step,
                                const std::string& output) const {
-    return Launch(kRanks, {RT_BINARY_DIR "/tests/apps_training_rank_main", Path("config.textproto"),
-                           Path(output), fault, std::to_string(rank), std::to_string(step)});
+    const std::string rank_main = RT_BINARY_DIR "/tests/apps_training_rank_main";
+    return Launch(kRanks, {rank_main, Path("config.textproto"), Path(output), fault,
+                           std::to_string(rank), std::to_string(step)});
   }
   ProcessResult Run(const std::string& fault, int rank, int64_t step,
                     const std::string& output = "run") const {
