@@ -168,16 +168,15 @@ def run_emulated(args, hosts, cores, rate, pixels):
 def kept(args, name, make):
     """What make() returns, in a file of that name from then on; None if only what is there is asked for."""
     path = os.path.join(args.out, name + '.json')
-    if not os.path.exists(path):
-        if args.print_only:
-            return None
+    if args.print_only and not os.path.exists(path):
+        return None
+
+    def made():
         result = {**make(), 'set': args.set}
-        with open(path + '.part', 'w', encoding='utf-8') as file:
-            json.dump(result, file, indent=1)
-        os.rename(path + '.part', path)
         found = result.get('compute') or f'{result.get("images_per_s", "failed")} images/s, {"".join(result.get("plan", []))}'
         print(f'{name}: {found}', flush=True)
-    return study.read_result(args, path)
+        return result
+    return study.once(args, path, made)
 
 
 def cell(args, hosts, cores, rate, pixels, apart=False, way=None):

@@ -9,7 +9,8 @@
 // Of the ranks with the same machine and kind the first one measures, while all others rest:
 // measured at the same time, one shape could get different algorithms on different ranks and in
 // every run. In the end every rank knows the algorithms of all that have its instruction set, so that
-// rank 0 can write them into checkpoints; ranks with another one measure again after a resume. Thread-safety: the trainer thread.
+// rank 0 can write them into checkpoints; ranks with another one measure again after a resume.
+// Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
 #define RINGTAIL_APPS_TRAINER_SET_UP_IN_TURN_H_
 

@@ -7,8 +7,8 @@
 // A step is as long as that of the slowest host, or of the fastest one, with as many images: what
 // does not shrink with the images (the update, coding, what a small batch computes less efficiently)
 // the slowest one still does.
-// Hosts of which the slowest takes at most kAlike times as long as the fastest count as equal, as
-// the trainer counts speeds (kSameSpeed). Thread-safety: a value; pure functions. Cost: one pass.
+// Hosts of which the slowest takes at most kAlike times as long as the fastest count as equal, nearly
+// as the trainer counts speeds (kSameSpeed: 1 / 0.9). Thread-safety: a value; pure functions. Cost: one pass.
 #ifndef RINGTAIL_DIST_PLANNER_SHARES_BY_SPEED_H_
 #define RINGTAIL_DIST_PLANNER_SHARES_BY_SPEED_H_
 
