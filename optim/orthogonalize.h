@@ -62,6 +62,7 @@ class Orthogonalization {
   // Of a stage, 0 .. kStages - 1, which may run when all parts of the one before are done.
   int64_t parts(int stage) const;
   void Run(int stage, int64_t part) const;
+  // Inside a ParallelFor, or with one compute thread, for the bits of RunTogether (core/matrix_product.h).
   void RunAll() const;
 
  private:

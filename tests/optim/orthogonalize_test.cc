@@ -31,13 +31,17 @@ std::vector<Numbers> AllNumbers() {
   return {Numbers::kFloat, Numbers::kBfloat16};
 }
 
+// By one thread, as RunAll says: products shared by several may divide their depth, and so have other last bits.
 std::vector<float> Orthogonalized(int64_t rows, std::vector<float> x,
                                   Numbers numbers = Numbers::kFloat) {
+  const int threads = NumComputeThreads();
+  SetNumComputeThreads(1);
   std::vector<float> result(x.size());
   Orthogonalization matrix;
   matrix.Start(numbers, rows, static_cast<int64_t>(x.size()) / rows, SumOfSquares(x), x.data(),
                result.data());
   matrix.RunAll();
+  SetNumComputeThreads(threads);
   return result;
 }
 

@@ -274,7 +274,7 @@ TEST_P(ExecutorTest, NoFaultMakesAWrongSum) {
     OnEveryRank(3, [&](int rank) {
       const Schedule schedule(TestRing(rank, 3, 200), rank,
                               {.name = "allreduce", .count = 200, .segment_bytes = 64});
-      Executor executor(world[rank].get(), {.stall_timeout = std::chrono::milliseconds(500)});
+      Executor executor(world[rank].get(), {.stall_timeout = std::chrono::milliseconds(100)});
       const Status status = executor.Run(schedule, 1, std::span(arrays[rank]));
       if (status.ok()) {
         EXPECT_TRUE(SameBits(arrays[rank], expected[rank]));
