@@ -70,6 +70,7 @@ template <typename T>
 Arrays<T> Expected(const PlanOf& plan_of, Arrays<T> arrays) {
   const int world = static_cast<int>(arrays.size());
   std::vector<Plan> plans;
+  plans.reserve(world);
   for (int rank = 0; rank < world; ++rank) {
     plans.push_back(plan_of(rank, world, static_cast<int64_t>(arrays[0].size())));
   }
