@@ -151,6 +151,11 @@ Choice WithRounds(Choice choice, int local_steps) {
   return choice;
 }
 
+Choice WithShare(Choice choice, int64_t own, int64_t ranks) {
+  choice.global_batch = std::max<int64_t>(own, 1) * ranks;
+  return choice;
+}
+
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
                                               const ServerPrediction& now, const SearchSpace& space,
@@ -205,7 +210,10 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     return AdviseOn(facts, network, PredictionOfServers(generation, facts, network), space, flags);
   }
   const Choice current = ChoiceOf(config, facts, network, all);
-  if (predict != nullptr) *predict = PredictionOf(facts, network, current);
+  if (predict != nullptr) {
+    const int64_t own = generation.division.own.batch;
+    *predict = PredictionOf(facts, network, WithShare(current, own, generation.world->size()));
+  }
   if (decided) return std::optional<std::string>();
   return AdviseOn(facts, network, current, space, flags);
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dist/planner/facts_file.h"
+#include "dist/planner/step_simulator.h"
 
 namespace ringtail {
 namespace {
@@ -40,6 +41,17 @@ TEST(RunAdvice, OnlyStepsBeforeRoundsAreOfAllRanks) {
   Choice blocking = set;
   blocking.overlap = false;
   EXPECT_EQ(Describe(WithRounds(blocking, 1)), "8 hosts, dense, 1 local step");
+}
+
+// Of 256 images by speed: a fast host has 48, and the seven others, with 29 or 30, take as long.
+TEST(RunAdvice, AStepIsAsLongAsThisRanksShareTakes) {
+  const Choice fast = WithShare(EightHosts(), 48, 8);
+  EXPECT_EQ(fast.global_batch, 384);
+  StepSimulator simulator(Facts(), Network(1e9));
+  const auto even = simulator.Simulate(EightHosts()), own = simulator.Simulate(fast);
+  ASSERT_TRUE(even.ok() && own.ok());
+  EXPECT_DOUBLE_EQ(own->seconds.forward, 1.5 * even->seconds.forward);
+  EXPECT_EQ(WithShare(EightHosts(), 0, 8).global_batch, 8) << "a rank without images";
 }
 
 TEST(RunAdvice, NothingIfHostsAreFasterTogether) {
