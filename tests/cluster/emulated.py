@@ -31,6 +31,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / 'apps/studies'))
+import local_rounds_cells  # noqa: E402
+
 CONFIG = ROOT / 'apps/studies/sixteen_epochs.textproto'
 SHARE_OF_DATA = 1448 / 1514  # of the link's rate: dilated.py
 WARM_UP = 12  # steps, of which the first round measures what its codecs cost
@@ -41,8 +44,10 @@ CODED_ROUNDS = [f'dist.local.period={PERIOD}', 'dist.local.outer_momentum=0.3'] 
 ROUNDS = CODED_ROUNDS + ['dist.local.min_cosine=-1']
 SERVER = ['dist.asynchronous.rule=ASYNCHRONOUS', 'dist.asynchronous.servers=1', 'optim.sgd.momentum=0', 'optim.learning_rate=0.1']
 SMALL = ROOT / 'apps/studies/asynchronous.textproto'  # of cases with servers: not the links, but workers decide who is late
+EVERY_STEP = ('synchronous', 'top_k')  # cases of which all steps are of all ranks
 CASES = {
     'synchronous': [],
+    'top_k': [f'dist.compression.{field}' for field in local_rounds_cells.TOP_K_1],
     'rounds': ROUNDS + ['dist.local.overlap=false'],
     'overlapped': ROUNDS,
     'linear8': CODED_ROUNDS + ['dist.local.compression.scheme.linear8={}', 'dist.local.compression.fall_back=false',
@@ -146,9 +151,9 @@ def speed(args, ends):
 def compare_numbers(case, real, emulated, folder):
     # A real rank's lines are its own in rounds, and of all ranks in synchronous steps: those before the first round.
     rounds = [line['step'] for line in emulated if line['kind'] == 'round']
-    first = {'synchronous': max(line['step'] for line in emulated if line['kind'] == 'step') + 1, 'post_local': min(rounds, default=0) - PERIOD}
-    own = [line for line in emulated
-           if line['kind'] == 'step' and (line['worker'] == 0 or line['step'] <= first.get(case, 0))]
+    together = {'post_local': min(rounds, default=0) - PERIOD}
+    own = [line for line in emulated if line['kind'] == 'step' and
+           (case in EVERY_STEP or line['worker'] == 0 or line['step'] <= together.get(case, 0))]
     ours, theirs = losses(own), losses([line for line in real if line['kind'] == 'step'])
     same = [abs(ours[step] - theirs[step]) for step in sorted(theirs) if step in ours]
     accuracy = [[line['accuracy'] for line in lines if line['kind'] == 'evaluation'][-1] for lines in (real, emulated)]
@@ -173,7 +178,7 @@ def compare_times(args, case, measured, emulated, compute):
     exchanges = [line['exchange_ms'] for line in emulated if line['kind'] == 'round']
     if exchanges:
         print(f'  an exchange: {statistics.median(exchanges):.1f} ms emulated; rank 0 waited {measured["exposed_share"]:.1%} of the time')
-    elif case == 'synchronous':
+    elif case in EVERY_STEP:
         print(f'  exposed communication: {measured["exposed_comm_ms"]:.1f} ms measured')
     return abs(ours / measured['images_per_s'] - 1) <= args.tolerance
 
