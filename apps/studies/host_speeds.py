@@ -191,7 +191,9 @@ def why_not(found):
         return ''
     if failed.count('dilated.sh: the probe finds') == dilated.PROBES:
         return 'not carried here'
-    return 'failed: ' + (failed.splitlines() or [''])[-1].strip().replace('|', '/')
+    lines = failed.splitlines() or ['']
+    reason = next((line for line in reversed(lines) if line.startswith('dilated.sh: ')), lines[-1])  # ranks' words follow
+    return 'failed: ' + reason.strip().replace('|', '/')
 
 
 def speed(found):
