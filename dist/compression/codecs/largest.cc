@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/check.h"
 #include "dist/compression/codecs/magnitude.h"
@@ -36,6 +37,15 @@ uint32_t Threshold(std::span<const float> a, int64_t k, int64_t* count) {
   return 0;
 }
 
+// `places` are those of all elements that are not 0, ascending, and get the first zeros among them until they are k.
+void AddFirstZeros(int64_t k, std::vector<int32_t>* places) {
+  int64_t end = k - std::ssize(*places), below = 0;
+  for (; below < std::ssize(*places) && (*places)[below] < end; ++below) ++end;
+  places->erase(places->begin(), places->begin() + below);
+  places->insert(places->begin(), end, 0);
+  std::iota(places->begin(), places->begin() + end, 0);  // every place before `end`
+}
+
 }  // namespace
 
 int64_t ShareOf(double density, int64_t n) {
@@ -51,9 +61,14 @@ void LargestPlaces(std::span<const float> a, int64_t k, std::vector<int32_t>* pl
   places->clear();
   if (k == 0) return;
   int64_t count = 0;
-  const uint32_t threshold = Threshold(a, k, &count);
+  uint32_t threshold = Threshold(a, k, &count);
+  if (threshold == 0) {  // and yet most may be 0, as in a sum of a few payloads
+    threshold = 1;
+    count = CountAtLeast(a, threshold);
+  }
   places->resize(count);
   FindAtLeast(a, threshold, *places);
+  if (count <= k) return AddFirstZeros(k, places);
 
   // Codecs have no state, and the threads that encode live long: they reuse their scratch memory.
   static thread_local std::vector<uint32_t> magnitudes;

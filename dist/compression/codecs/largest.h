@@ -8,7 +8,8 @@
 //
 // Only the scan sees all elements, and it is vectorised; sorting all of them, or nth_element, costs
 // ten times as much. If fewer than k survive, the threshold is lowered: the result does not depend
-// on the sample, only the time does.
+// on the sample, only the time does. Of elements that are mostly 0, all others survive, and the first
+// zeros are put among them if these are fewer than k.
 #ifndef RINGTAIL_DIST_COMPRESSION_CODECS_LARGEST_H_
 #define RINGTAIL_DIST_COMPRESSION_CODECS_LARGEST_H_
 

@@ -119,7 +119,14 @@ TEST(Largest, TakesTheFirstAmongEquals) {
 TEST(Largest, HoldsForUnusualGradients) {
   std::vector<float> a(100'000);
   for (int i = 0; i < 300; ++i) a[70'000 + i] = static_cast<float>(i % 50);
-  for (const int64_t k : {1, 100, 294, 295, 1000, 40'000}) ExpectLargest(a, k);
+  for (const int64_t k : {1, 100, 294, 295, 1000, 40'000, 69'999, 70'500}) ExpectLargest(a, k);
+
+  // 0 but for one in 97, as a sum of few payloads; some of the others are the smallest that there are.
+  std::ranges::fill(a, 0.0F);
+  for (size_t i = 5; i < a.size(); i += 97) a[i] = i % 2 == 0 ? 1e-45F : -3;
+  for (const int64_t k : {1, 515, 516, 1030, 1031, 1032, 2000, 49'000, 99'999}) {
+    ExpectLargest(a, k);
+  }
 
   Rng random(RngKey(7).With(kTestStream));
   for (float& x : a) x = std::bit_cast<float>(random.Bits());
