@@ -17,9 +17,9 @@ measures; divide by its factor for that of the hosts.
 A shared machine is faster in some minutes and slower in others, by a third and more. So a step of the default network, alone on each
 core (`dogs_vs_cats time`), is timed with the facts and again between cells: a prediction is for cores that are as fast as
 before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, once. What
-would have been predicted from the facts as they were is printed, too.
+would have been predicted from the facts as they were is printed, too. Where that does not suffice: --passes.
 
-  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--minutes 10] [--choose-only | --print-only]
+  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--passes 1] [--minutes 10] [--choose-only | --print-only]
 
 IMAGES: drawn ones will do (dogs_vs_cats synthesize --images 2200). Needs what dilated.sh needs, and a quiet machine. A cell that
 dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such.
@@ -102,7 +102,7 @@ def read(path):
 def core_seconds(args):
     """Of a step of the default network, alone on each of the cores at the same time: their mean."""
     command = [os.path.join(args.programs, 'dogs_vs_cats'), 'time', '--config', 'dogs_vs_cats', '--precision', 'f32', '--image-size', '64',
-               '--batch', str(BATCH), '--threads', '1', '--iterations', '12', '--json']
+               '--batch', str(BATCH), '--threads', '1', '--iterations', '30', '--json']
     steps = [subprocess.Popen(['taskset', '-c', str(core), *command], stdout=subprocess.PIPE, text=True) for core in range(HERE)]
     return statistics.mean(json.loads(step.communicate()[0])['step_ms'] for step in steps) / 1e3
 
@@ -243,6 +243,28 @@ def predict_and_measure(args, cell, before):
     return result
 
 
+def pass_of(args, number):
+    """Everything of a further pass is in a folder of its own: facts, links, predictions and cells."""
+    folder = args.out if number == 1 else os.path.join(args.out, f'pass-{number}')
+    os.makedirs(folder, exist_ok=True)
+    return argparse.Namespace(**{**vars(args), 'out': folder})
+
+
+def measure_all(args, cells, end):
+    """The results of these cells, None of those that are not measured; those that are missing are measured, if they begin before `end`."""
+    results, now = [], None
+    for cell in cells:
+        path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
+        if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
+            result = predict_and_measure(args, cell, now or core_seconds(args))
+            now = result['core_seconds'][1]
+            write(path, result)
+            measured = result.get('measured', {'step': float('nan')})['step']
+            print(f'{name_of(cell)}: {result["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
+        results.append(read(path) if os.path.exists(path) and 'measured' in read(path) else None)
+    return results
+
+
 def measured_terms(cell, lines):
     """Seconds per step: medians of steps; of rounds, all their time over all their steps."""
     steps = [line for line in lines if line['kind'] == 'step'][WARM_UP_STEPS:]
@@ -263,6 +285,21 @@ def measured_terms(cell, lines):
 def share_of(values, fraction):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+
+
+def medians_of(results):
+    """Of several measurements of a cell, each with its own prediction: the medians by term, and the error of each."""
+    keys = ('predicted', 'dedicated', 'as_measured', 'measured')
+    return {**{key: {term: statistics.median(result[key][term] for result in results) for term in (*TERMS, 'step')} for key in keys},
+            'errors': [result['predicted']['step'] / result['measured']['step'] - 1 for result in results]}
+
+
+def print_cells(cells):
+    print('\n| cell | predicted, s a step | measured | error | of each pass |\n|---|---|---|---|---|')
+    for cell in cells:
+        predicted, measured = cell['predicted']['step'], cell['measured']['step']
+        print(f'| {name_of(cell)} | {predicted:.3f} | {measured:.3f} | {predicted / measured - 1:+.1%} | '
+              f'{", ".join(f"{error:+.1%}" for error in cell["errors"])} |')
 
 
 def print_errors(cells):
@@ -305,6 +342,7 @@ def main():
     parser.add_argument('--cells', type=int, default=120, help='as many of all cells as this, the same in every run')
     parser.add_argument('--most-seconds', type=float, default=40, help='predicted, of a cell')
     parser.add_argument('--only', default='', help='measure only cells whose name matches this regular expression')
+    parser.add_argument('--passes', type=int, default=1, help='measure facts, links and every cell so many times; printed are medians')
     parser.add_argument('--minutes', type=float, default=float('inf'), help='begin no cell after so long; the same command continues')
     parser.add_argument('--choose-only', action='store_true', help='measure facts and links, and choose the cells')
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
@@ -318,18 +356,11 @@ def main():
     print(f'{len(chosen["cells"])} cells chosen at {chosen["written"]} by {chosen["version"]}', flush=True)
     if args.choose_only:
         return
-    done, now, end = [], None, time.monotonic() + 60 * args.minutes
-    for cell in chosen['cells']:
-        path = os.path.join(args.out, f'cell-{name_of(cell)}.json')
-        if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
-            result = predict_and_measure(args, cell, now or core_seconds(args))
-            now = result['core_seconds'][1]
-            write(path, result)
-            measured = result.get('measured', {'step': float('nan')})['step']
-            print(f'{name_of(cell)}: {result["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
-        if os.path.exists(path) and 'measured' in read(path):
-            done.append({**cell, **read(path)})
+    end = time.monotonic() + 60 * args.minutes
+    passes = [measure_all(pass_of(args, number), chosen['cells'], end) for number in range(1, args.passes + 1)]
+    done = [{**cell, **medians_of(results)} for cell, *results in zip(chosen['cells'], *passes) if all(results)]
     if done:
+        print_cells(done)
         print_errors(done)
         print_regret(done)
 
