@@ -37,6 +37,7 @@ TEST(MeasureSchemeTest, DoesNotCountWhatItWaitsForAProcessor) {
   compression.mutable_scheme()->mutable_top_k()->set_density(0.01);
   ASSERT_TRUE(KeepToOneCore());
   std::vector<std::jthread> neighbors;
+  neighbors.reserve(kNeighbors);
   for (int i = 0; i < kNeighbors; ++i) {
     neighbors.emplace_back([](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
