@@ -35,6 +35,9 @@ struct MeasureFactsOptions {
   // Creates a net for batches of `batch` images by calling `create`; ranks that measure together have
   // to agree on convolutions (apps/trainer/set_up_in_turn.h). By default it just does.
   std::function<Status(int64_t batch, const std::function<Status()>& create)> set_up = {};
+  // Of ranks that measure together: by how much their steps, the seconds of this one's, vary from rank to
+  // rank. By default one rank's from step to step.
+  std::function<StatusOr<double>(const std::vector<double>& step_s)> deviation = {};
 
   static std::vector<std::string> AllSchemes();
 };

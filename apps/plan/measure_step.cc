@@ -66,11 +66,12 @@ UpdateParts PartsOf(const std::vector<StepParts>& steps, double update_s) {
           .average_s = sum.average_s * factor};
 }
 
-double DeviationOf(const std::vector<StepParts>& steps) {
+StatusOr<double> DeviationOf(const std::vector<StepParts>& steps,
+                             const MeasureFactsOptions& options) {
   std::vector<double> whole;
   whole.reserve(steps.size());
   for (const StepParts& s : steps) whole.push_back(s.forward + s.backward + s.update);
-  return RelativeDeviation(whole);
+  return options.deviation ? options.deviation(whole) : RelativeDeviation(whole);
 }
 
 StepParts TimeStep(Net* net, int64_t step, const BatchView& images, int64_t batch,
@@ -112,8 +113,8 @@ StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_
     if (i >= kWarmUpSteps) steps.push_back(std::move(step));
   }
   MeasuredStep measured{.update_s = MedianOf(steps, &StepParts::update),
-                        .deviation = DeviationOf(steps),
                         .wake_delay_s = wake_delay.Mean()};
+  RT_ASSIGN_OR_RETURN(measured.deviation, DeviationOf(steps, options));
   measured.parts = PartsOf(steps, measured.update_s);
   StepFacts& facts = measured.facts;
   facts.set_batch(batch);

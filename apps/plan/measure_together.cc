@@ -4,6 +4,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "apps/plan/run_network.h"
 #include "apps/trainer/set_up_in_turn.h"
 #include "dist/liveness/progress.h"
+#include "dist/planner/slowest_of.h"
 
 namespace ringtail {
 namespace {
@@ -65,6 +68,23 @@ bool AddShare(const Message& other, double share, Message* sum) {
   return true;
 }
 
+// Every rank's, by rank; all have made as many steps.
+StatusOr<std::vector<std::vector<double>>> GatherSteps(const std::vector<double>& own,
+                                                       TrainingWorld* world) {
+  const auto ranks = static_cast<size_t>(world->size());
+  std::vector<double> all(ranks * own.size());
+  std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(world->rank() * own.size()));
+  RT_RETURN_IF_ERROR(world->Run([&](Communicator* communicator) {
+    return communicator->AllGather(std::as_writable_bytes(std::span(all)));
+  }));
+  std::vector<std::vector<double>> by_rank(ranks);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * own.size());
+    by_rank[rank].assign(first, first + static_cast<std::ptrdiff_t>(own.size()));
+  }
+  return by_rank;
+}
+
 }  // namespace
 
 StatusOr<PlannerFacts> MeanFacts(std::span<const PlannerFacts> facts) {
@@ -88,6 +108,12 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, MeasureFactsO
   options.set_up = [world](int64_t batch, const std::function<Status()>& create) {
     return SetUpInTurn(world, fmt::format("batch {}", batch), create);
   };
+  if (!world->alone()) {
+    options.deviation = [world](const std::vector<double>& step_s) -> StatusOr<double> {
+      RT_ASSIGN_OR_RETURN(const auto of_all, GatherSteps(step_s, world));
+      return DeviationOfRanks(of_all);
+    };
+  }
   return MeasureFacts(loaded, options);
 }
 

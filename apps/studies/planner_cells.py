@@ -14,10 +14,10 @@ measures; divide by its factor for that of the hosts.
   4. measure    it: cell-CELL.json; the same command continues with those that are missing
   5. print      median and 90 % error, by term and without the term of shared cores; regret of the planner's choice
 
-A shared machine is faster in some minutes and slower in others, by a third and more. So a step of the default network, alone on each
-core (`dogs_vs_cats time`), is timed with the facts and again between cells: a prediction is for cores that are as fast as
-before the cell (`plan --cores`), and a cell in which their speed changed by more than 7 % is measured again, once. What
-would have been predicted from the facts as they were is printed, too. Where that does not suffice: --passes.
+A prediction is from the facts as they were measured, as a plan is. A shared machine is faster in some minutes and slower in others, by a
+third and more. So a step of the default network, alone on each core (`dogs_vs_cats time`), is timed with the facts and
+again between cells: a cell in which their speed changed by more than 7 % is measured again, once. What would have been predicted for cores
+that are as fast as just before the cell (`plan --cores`) is printed, too. Where that does not suffice: --passes.
 
   apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--passes 1] [--minutes 10] [--choose-only | --print-only]
 
@@ -149,8 +149,8 @@ def probe(args, ranks, rate, cores):
 
 
 def predict_world(args, world, cores_now=None):
-    """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without. `cores_now`: core_seconds(), if not
-    those of the facts; `as_measured` is then what they would have been."""
+    """Predictions of all schemes and H, by (scheme, H), with the term of shared cores and without; `rescaled`: for cores as fast as
+    `cores_now`, core_seconds(), says, and not as they were with the facts."""
     facts, cores_then = measure_facts(args, world['net'], world['ranks'])
     links = probe(args, world['ranks'], world['rate'], world['cores'])
     share = Dilation(world['ranks'], world['cores'], rate=None, slow={}, here=HERE).share
@@ -164,9 +164,9 @@ def predict_world(args, world, cores_now=None):
                    '--periods', ','.join(map(str, PERIODS)), '--json', *flags]
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)['asked']
 
-    cores = share * cores_then / (cores_now or cores_then)
+    rescaled = share * cores_then / (cores_now or cores_then)
     predictions = {}
-    for key, rows in (('predicted', answer(cores)), ('dedicated', answer(cores, '--dedicated-cores')), ('as_measured', answer(share))):
+    for key, rows in (('predicted', answer(share)), ('dedicated', answer(share, '--dedicated-cores')), ('rescaled', answer(rescaled))):
         for row in rows:
             if row['overlap'] == (row['period'] > 1):
                 predictions.setdefault((row['scheme'], row['period']), {})[key] = terms_of(row)
@@ -289,7 +289,7 @@ def share_of(values, fraction):
 
 def medians_of(results):
     """Of several measurements of a cell, each with its own prediction: the medians by term, and the error of each."""
-    keys = ('predicted', 'dedicated', 'as_measured', 'measured')
+    keys = ('predicted', 'dedicated', 'rescaled', 'measured')
     return {**{key: {term: statistics.median(result[key][term] for result in results) for term in (*TERMS, 'step')} for key in keys},
             'errors': [result['predicted']['step'] / result['measured']['step'] - 1 for result in results]}
 
@@ -313,7 +313,7 @@ def print_errors(cells):
     for term in ('step',) + TERMS:
         line(term, errors('predicted', term))
     line('step, without shared cores', errors('dedicated', 'step'))
-    line('step, from facts as they were measured', errors('as_measured', 'step'))
+    line('step, for cores as fast as just before the cell', errors('rescaled', 'step'))
     print('\n| | step: median | 90 % | cells |\n|---|---|---|---|')
     for key in ('net', 'ranks', 'rate', 'scheme', 'period'):
         for value in dict.fromkeys(cell[key] for cell in cells):

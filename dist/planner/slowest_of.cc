@@ -1,7 +1,11 @@
 #include "dist/planner/slowest_of.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
+
+#include "core/median.h"
 
 namespace ringtail {
 namespace {
@@ -23,6 +27,24 @@ double SlowestOf(int64_t n) {
     sum += 1 - std::pow(Cumulative(x), ranks) - std::pow(Cumulative(-x), ranks);
   }
   return sum * kWidth;
+}
+
+double DeviationOfRanks(std::span<const std::vector<double>> times) {
+  if (times.size() < 2) return 0;
+  const auto ranks = static_cast<int64_t>(times.size());
+  std::vector<double> medians;
+  for (const std::vector<double>& of_rank : times) medians.push_back(Median(of_rank));
+  std::vector<double> waits;
+  for (size_t step = 0; step < times.front().size(); ++step) {
+    double slowest = 0, sum = 0;
+    for (size_t rank = 0; rank < times.size(); ++rank) {
+      const double share = times[rank][step] / medians[rank];
+      slowest = std::max(slowest, share);
+      sum += share;
+    }
+    waits.push_back(slowest / (sum / static_cast<double>(ranks)) - 1);
+  }
+  return Median(std::move(waits)) / SlowestOf(ranks);
 }
 
 double DelayOfRounds(int64_t n) { return 2 - 1 / static_cast<double>(n); }

@@ -40,6 +40,25 @@ TEST(MeasureFactsTest, WhatIsFrozenCountsIfItThaws) {
               testing::AllOf(testing::Contains("conv1.weight"), testing::Contains("fc.bias")));
 }
 
+// Ranks that measure together know it of all of them.
+TEST(MeasureFactsTest, HowMuchStepsVaryMayBeKnownOfAllRanks) {
+  std::vector<size_t> steps;
+  const auto facts =
+      MeasureFacts(TinyConfig({}), {.largest_batch = 2,
+                                    .image_size = 16,
+                                    .steps = 3,
+                                    .fractions = 1,
+                                    .schemes = {},
+                                    .deviation = [&](const std::vector<double>& step_s) {
+                                      steps.push_back(step_s.size());
+                                      EXPECT_THAT(step_s, testing::Each(testing::Gt(0)));
+                                      return 0.125;
+                                    }});
+  ASSERT_TRUE(facts.ok()) << facts.status().message();
+  EXPECT_THAT(steps, ElementsAre(3));
+  EXPECT_EQ(facts->step_deviation(), 0.125);
+}
+
 // With accumulation sides must be multiples of 4.
 TEST(MeasureFactsTest, StepsAreWholeWherePartsAreNotAllowed) {
   EXPECT_FALSE(FactsOf({}).whole_steps());

@@ -26,6 +26,44 @@ TEST(SlowestOfTest, RisesWithTheRanks) {
   for (int n = 1; n < 1024; ++n) ASSERT_LT(SlowestOf(n), SlowestOf(n + 1)) << n;
 }
 
+// Rank 2 is twice as slow, and in every fifth step something slows all of them by a half.
+std::vector<std::vector<double>> TimesOfRanks(size_t ranks, double deviation) {
+  constexpr int kSteps = 5'000;
+  Rng rng{RngKey(kTestStream)};
+  std::vector<std::vector<double>> times(ranks);
+  for (int step = 0; step < kSteps; ++step) {
+    const double of_all = step % 5 == 0 ? 1.5 : 1;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const double of_rank = rank == 2 ? 2 : 1;
+      times[rank].push_back(of_all * of_rank * (1 + deviation * rng.Normal()));
+    }
+  }
+  return times;
+}
+
+TEST(DeviationOfRanksTest, IsThatOfEachRankByItself) {
+  EXPECT_NEAR(DeviationOfRanks(TimesOfRanks(8, 0.02)), 0.02, 0.001);
+  EXPECT_NEAR(DeviationOfRanks(TimesOfRanks(4, 0.05)), 0.05, 0.005);
+  // The median of |x - y| / 2 is 15 % below its mean.
+  EXPECT_NEAR(DeviationOfRanks(TimesOfRanks(2, 0.05)), 0.85 * 0.05, 0.002);
+}
+
+TEST(DeviationOfRanksTest, WhatSlowsAllRanksAlikeIsNone) {
+  EXPECT_NEAR(DeviationOfRanks(TimesOfRanks(4, 0)), 0, 1e-12);
+}
+
+TEST(DeviationOfRanksTest, GivesTheMedianWaitForTheSlowest) {
+  const std::vector<std::vector<double>> times = {{1, 1, 1}, {1, 1.3, 1}, {1, 1, 1.6}};
+  // Means are 1, 1.1 and 1.2, and each rank's median is 1.
+  EXPECT_NEAR(SlowestOf(3) * DeviationOfRanks(times), 0.2 / 1.1, 1e-12);
+}
+
+TEST(DeviationOfRanksTest, OneRankWaitsForNoOther) {
+  EXPECT_EQ(DeviationOfRanks(std::vector<std::vector<double>>{{1, 2, 3}}), 0);
+  EXPECT_EQ(DeviationOfRanks({}), 0);
+  EXPECT_EQ(DeviationOfRanks(std::vector<std::vector<double>>(2)), 0);
+}
+
 // As ends of rounds move on, played with draws.
 double PlayedDelay(size_t ranks) {
   constexpr int kRounds = 20'000;
