@@ -3,7 +3,8 @@
 
     tests/cluster/emulated.py --data ~/dogs-vs-cats/train [--cases rounds,overlapped] [-n 4] [-r 1gbit]
 
-    dilated.sh -n 4 -k 1 -r none: emulate --measure   what a step costs on a capped core beside three others
+    dilated.sh -n 4 -k 1 -r none: emulate --measure   what a step costs on a capped core beside three others: before the
+                                                      real ranks and after them, since the machine's speed may change
     dilated.sh -n 4 -k 1 -r 1gbit: bench_allreduce    what a message and a byte cost the processor of a rank
     dilated.sh -n 4 -k 1 -r 1gbit: train              four real ranks, in slow motion
     emulate, compute and network as those             four virtual workers
@@ -98,8 +99,8 @@ def dilated(args, rate, program):
                 '--json', '--', *program])
 
 
-def measure(args, case, factor):
-    """What a step costs on a host's core, as a script; measured on capped cores, all ranks at once."""
+def measure(args, case):
+    """What a step costs, as a script; measured on capped cores, all ranks at once."""
     _, said = dilated(args, 'none', ['dogs_vs_cats', 'emulate', '--measure', '--threads', 1, '--script-set', f'workers={args.ranks}',
                                      *arguments(args, case)])
     fields = {}
@@ -107,10 +108,15 @@ def measure(args, case, factor):
         if line.startswith('compute {'):
             words = line.replace('{', ' ').replace('}', ' ').split()[1:]
             fields = {name.rstrip(':'): float(value) for name, value in zip(words[::2], words[1::2])}
-            fields = {name: value / factor if 'ms' in name else value for name, value in fields.items()}
     if not fields:
         raise SystemExit(f'emulate --measure does not say what a step costs:\n{said}')
     return fields
+
+
+def on_a_host(measured, factor):
+    """The mean of what was measured at several times, on a core that is not slowed down."""
+    mean = {name: statistics.mean(fields[name] for fields in measured) for name in measured[0]}
+    return {name: value / factor if 'ms' in name else value for name, value in mean.items()}
 
 
 def probe(args):
@@ -234,9 +240,10 @@ def compare(args, case):
         folder = pathlib.Path(name)
         emulate(args, case, {'ms_per_image': 1}, folder)  # measures convolution algorithms, without a cap
         trace = ['--trace', folder / 'trace'] if has_servers(case) else []
+        before = measure(args, case)
         text, _ = dilated(args, args.rate, ['dogs_vs_cats', 'train', '--output', folder / 'real', *trace, *arguments(args, case)])
         measured = json.loads(text)
-        compute = measure(args, case, measured['dilation'])
+        compute = on_a_host([before, measure(args, case)], measured['dilation'])
         real = lines_of(folder / 'real/metrics.jsonl')
         if has_servers(case):
             seconds, compute['jitter'] = passes_in(folder / 'trace', args.ranks)
