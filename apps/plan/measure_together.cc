@@ -4,8 +4,6 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -68,23 +66,6 @@ bool AddShare(const Message& other, double share, Message* sum) {
   return true;
 }
 
-// Every rank's, by rank; all have made as many steps.
-StatusOr<std::vector<std::vector<double>>> GatherSteps(const std::vector<double>& own,
-                                                       TrainingWorld* world) {
-  const auto ranks = static_cast<size_t>(world->size());
-  std::vector<double> all(ranks * own.size());
-  std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(world->rank() * own.size()));
-  RT_RETURN_IF_ERROR(world->Run([&](Communicator* communicator) {
-    return communicator->AllGather(std::as_writable_bytes(std::span(all)));
-  }));
-  std::vector<std::vector<double>> by_rank(ranks);
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * own.size());
-    by_rank[rank].assign(first, first + static_cast<std::ptrdiff_t>(own.size()));
-  }
-  return by_rank;
-}
-
 }  // namespace
 
 StatusOr<PlannerFacts> MeanFacts(std::span<const PlannerFacts> facts) {
@@ -105,12 +86,13 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, MeasureFactsO
                                        TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
   options.ranks_here = RanksHere(*world);
-  options.set_up = [world](int64_t batch, const std::function<Status()>& create) {
-    return SetUpInTurn(world, fmt::format("batch {}", batch), create);
+  options.set_up = [world](int64_t batch, const std::function<Status()>& create) -> Status {
+    RT_RETURN_IF_ERROR(SetUpInTurn(world, fmt::format("batch {}", batch), create));
+    return world->Barrier();  // steps begin at the same time
   };
   if (!world->alone()) {
     options.deviation = [world](const std::vector<double>& step_s) -> StatusOr<double> {
-      RT_ASSIGN_OR_RETURN(const auto of_all, GatherSteps(step_s, world));
+      RT_ASSIGN_OR_RETURN(const auto of_all, world->GatherNumbers(step_s));
       return DeviationOfRanks(of_all);
     };
   }

@@ -18,7 +18,8 @@
 
 namespace ringtail {
 
-// All ranks; `options.ranks_here` and `set_up` are the world's.
+// All ranks; `options.ranks_here`, `set_up` and `deviation` are the world's: steps begin at the same time on all
+// ranks, which are compared step by step (dist/planner/slowest_of.h).
 StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, MeasureFactsOptions options,
                                        TrainingWorld* world);
 

@@ -72,6 +72,7 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
            {{"data_wait", s.data_wait},
             {"forward", s.forward},
             {"backward", s.backward},
+            {"batch_norm", s.batch_norm},
             {"contention", s.contention},
             {"waiting", s.waiting},
             {"coding", s.coding},

@@ -11,6 +11,7 @@
 #include "apps/plan/measure_facts.h"
 #include "apps/plan/plan_flags.h"
 #include "apps/plan/run_network.h"
+#include "apps/trainer/local/local_period.h"
 #include "core/text/counted.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
@@ -33,6 +34,11 @@ std::string SchemeOf(const DistConfig& dist, const PlannerFacts& facts) {
   return CompressesAnything(own) ? facts.scheme(0).name() : kDenseScheme;
 }
 
+// Of a run that finds out how many steps hide its exchange, the most: it is as fast as it can be then.
+int PeriodOf(const LocalConfig& local) {
+  return local.period() > 0 ? local.period() : static_cast<int>(LocalPeriod::kMostAuto);
+}
+
 Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const NetworkFacts& network,
                 int64_t global_batch) {
   const DistConfig& dist = config.dist();
@@ -42,7 +48,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   choice.scheme = SchemeOf(dist, facts);
   choice.divided = dist.model_parallel().linear() != ModelParallelConfig::WHOLE;
   if (UsesLocalRounds(dist)) {
-    choice.period = dist.local().period();
+    choice.period = PeriodOf(dist.local());
     choice.overlap = dist.local().overlap();
     choice.rounds = true;
   }
@@ -79,12 +85,6 @@ SearchSpace SpaceOf(const Generation& generation, int64_t batch) {
   return space;
 }
 
-// It follows a plan, or finds its period by itself.
-bool IsDecided(const DistConfig& dist) {
-  return dist.has_planned() ||
-         (UsesLocalRounds(dist) && dist.local().period_rule() != LocalConfig::FIXED);
-}
-
 // Not a run of one host, nor one of stages, which stage_cut.h predicts; of layers that are divided, the
 // planner knows the dense form alone.
 bool CanBePredicted(const Generation& generation) {
@@ -115,8 +115,8 @@ StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
                        .data = generation.run->options.data,
                        .ranks_here = RanksHere(*generation.world),
                        .frozen = generation.run->frozen,
-                       .schemes = IsDecided(config.dist()) ? std::vector<std::string>()
-                                                           : ShownSchemes(config.net().name())});
+                       .schemes = config.dist().has_planned() ? std::vector<std::string>()
+                                                              : ShownSchemes(config.net().name())});
 }
 
 // Of the first epoch, whose steps are compared.
@@ -194,15 +194,15 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict) {
   const RunConfig& config = generation.config();
-  const bool decided = IsDecided(config.dist());
-  const bool asked = predict != nullptr || !decided;
+  const bool follows_plan = config.dist().has_planned();
+  const bool asked = predict != nullptr || !follows_plan;
   if (!CanBePredicted(generation) || !asked) return std::optional<std::string>();
   const ScopedPhase measuring(generation.world->progress(), Phase::kSetUp);
   RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*generation.world));
   const int64_t all = BatchOfAll(generation), planned = BatchOfOneHost(config, all);
   RT_ASSIGN_OR_RETURN(
       const PlannerFacts facts,
-      FactsOf(generation, /*fractions=*/decided || planned == all ? 1 : kFractions));
+      FactsOf(generation, /*fractions=*/follows_plan || planned == all ? 1 : kFractions));
   const SearchSpace space = SpaceOf(generation, planned);
   const std::string flags =
       PlanFlags(config, planned, /*local_batch=*/generation.run->options.batch.local > 0);
@@ -214,7 +214,7 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
     const int64_t own = generation.division.own.batch;
     *predict = PredictionOf(facts, network, WithShare(current, own, generation.world->size()));
   }
-  if (decided) return std::optional<std::string>();
+  if (follows_plan) return std::optional<std::string>();
   return AdviseOn(facts, network, current, space, flags);
 }
 

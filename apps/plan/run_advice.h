@@ -37,8 +37,9 @@ inline constexpr double kWorthSaying = 1.3;
 // rounds begin, or of a run without them.
 using PredictPeriod = std::function<StatusOr<Prediction>(int local_steps)>;
 
-// One sentence; nothing if there is nothing to say, if there is only one host, or if the run finds
-// its period by itself (dist.local.period_rule) or follows a plan. Cost: a few steps of this rank's
+// One sentence; nothing if there is nothing to say, if there is only one host, or if the run follows a
+// plan. A run that finds its period by itself (dist.local.period_rule) is predicted with the longest rounds
+// that AUTO may take, or the shortest of QUADRATIC, with which it begins. Cost: a few steps of this rank's
 // batch, and of a half and a quarter of it if the plan's is smaller. `predict`, if given, is set if
 // there are several hosts without servers (prediction_report.h).
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,

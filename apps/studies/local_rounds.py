@@ -17,6 +17,7 @@ file in --out, written when it is done; the same command continues with the cell
   gradients  codecs in every step, 8 ranks, 32 or 64 images a rank: what a plan may choose
   outer    rate and momentum of the outer optimizer; 8 ranks of 32 images
   period   H x ranks x optimizer, global batch 64, the plain mean
+  coded    beside it, 8 ranks: codecs in every step
 
 Overlapped rounds always keep what a rank has done since it offered its change (LocalRound): without this correction the steps of
 every second round would be lost, so there is no field that leaves it out, and no column here.

@@ -52,6 +52,7 @@ GRADIENT_CODINGS = {
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
     'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),
 }
+PLANNED_GRADIENTS = ['linear8', 'hylo', 'top_k_1_sums']  # of dist.plan: AUTO
 # Of the changes that rounds exchange.
 CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'linear4': ['scheme.linear4={}'], 'top_k_1': ['scheme.top_k.density=0.01'],
@@ -194,4 +195,5 @@ TABLES = {
     'outer': with_dense(product(batch=[32], steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '1:0.9', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
     'two': with_dense(product(ranks=[2], batch=[32, 128], steps=['16'], outer=['1:0', '1:0.3', '1:0.6'])),
     'period': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], steps=LENGTHS)),
+    'coded': with_dense(product(ranks=[8], optimizer=['muon', 'sgd'], gradients=PLANNED_GRADIENTS)),
 }

@@ -212,6 +212,21 @@ StatusOr<std::vector<int64_t>> TrainingWorld::ShareNumbers(std::vector<int64_t> 
   return numbers;
 }
 
+StatusOr<std::vector<std::vector<double>>> TrainingWorld::GatherNumbers(
+    const std::vector<double>& own) {
+  const auto count = std::ssize(own);
+  std::vector<double> all(size() * own.size());
+  std::ranges::copy(own, all.begin() + rank() * count);
+  RT_RETURN_IF_ERROR(Run([&](Communicator* ranks) {
+    return ranks->AllGather(std::as_writable_bytes(std::span(all)));
+  }));
+  std::vector<std::vector<double>> by_rank;
+  for (int r = 0; r < size(); ++r) {
+    by_rank.emplace_back(all.begin() + r * count, all.begin() + (r + 1) * count);
+  }
+  return by_rank;
+}
+
 StatusOr<std::vector<std::string>> TrainingWorld::GatherText(const std::string& text) {
   std::vector<std::string> all;
   RT_RETURN_IF_ERROR(Together([&]() -> Status {

@@ -111,6 +111,8 @@ class TrainingWorld {
     }));
     return all;
   }
+  // As many numbers of each rank, by rank.
+  StatusOr<std::vector<std::vector<double>>> GatherNumbers(const std::vector<double>& own);
   StatusOr<std::vector<std::string>> GatherText(const std::string& text);
   // The first rank whose `own` is an error, and that error's message; all ranks are told the same.
   struct RankError {

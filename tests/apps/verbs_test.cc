@@ -307,6 +307,17 @@ TEST_F(VerbsTest, TimeReportsTheKeysOfTheContract) {
   EXPECT_NEAR(share, 1, 1e-6);
 }
 
+TEST_F(VerbsTest, PlanSaysOfEveryPartOfAStepHowLongItTakes) {
+  const ProcessResult planned = RunDogsVsCats(
+      {"plan", "--config", Path("tiny.textproto"), "--measure", "--threads", "1", "--hosts", "4",
+       "--rate", "1mbit", "--set", "dist.sync_batch_norm=true", "--json"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const auto dense = nlohmann::json::parse(planned.out)["dense"];
+  double sum = 0;
+  for (const auto& part : dense["seconds"]) sum += part.get<double>();
+  EXPECT_NEAR(sum, dense["round_s"].get<double>(), 1e-9);
+}
+
 // Facts that were measured once answer questions about any cluster.
 TEST_F(VerbsTest, PlanMeasuresAndAnswersFromFacts) {
   const ProcessResult measured = RunDogsVsCats(

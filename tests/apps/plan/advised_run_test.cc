@@ -43,12 +43,27 @@ train { epochs: 6 batch: 2 }
 )";
 }
 
+// Each rank computes one image, and sends 16 MB for it in rounds of one step, the most that they may be:
+// one host has two images sooner.
+constexpr char kRoundsOfOneStep[] = R"(
+net { name: "wide"
+layer { name: "conv" convolution { out_channels: 4 kernel: 3 stride: 4 padding: 1 } }
+layer { name: "wide" linear { out_features: 60000 } }
+layer { name: "relu" relu {} }
+layer { name: "fc" linear { out_features: 2 } }
+layer { name: "loss" softmax_cross_entropy {} } }
+data { image_size: 16 workers: 1 split { validation_fraction: 0.16667 } }
+optim { learning_rate: 0.001 sgd {} batch_scaling { reference_batch: 2 } }
+dist { local { period_rule: AUTO period: 1 overlap: false } }
+train { epochs: 0.5 batch: 1 }
+)";
+
 class AdvisedRunTest : public testing::Test {
  protected:
   // `program`: dogs_vs_cats, or one whose ranks are hosts.
-  ProcessResult Train(const std::string& program) const {
+  ProcessResult Train(const std::string& program, const std::string& text = SlowTogether()) const {
     const std::string config = folder_.File("config.textproto");
-    std::ofstream(config) << SlowTogether();
+    std::ofstream(config) << text;
     return RunProcess(Launch(2, {program, "train", "--config", config, "--data", TinyImages(),
                                  "--output", folder_.File("run"), "--threads", "1"}));
   }
@@ -71,6 +86,13 @@ TEST_F(AdvisedRunTest, SlowHostsAreToldBeforeTheFirstStepAndComparedAfterFifty) 
   const auto predictions = Predictions();
   ASSERT_EQ(predictions.size(), 1U);
   EXPECT_EQ(predictions.front()["step"], 55);
+}
+
+TEST_F(AdvisedRunTest, SlowHostsThatFindTheirPeriodAreToldToo) {
+  const ProcessResult result = Train(kHostRank, kRoundsOfOneStep);
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.err, ContainsRegex("2 hosts, dense, 1 local step: predicted [^\n]* times one "
+                                        "host alone"));
 }
 
 TEST_F(AdvisedRunTest, RanksOfOneHostAreToldNothing) {
