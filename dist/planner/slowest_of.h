@@ -10,7 +10,7 @@
 // DeviationOfRanks: the deviation with which that formula gives what ranks would have waited for the slowest of
 // them, the median over steps, each rank's times being shares of its own median: what slows all ranks at once
 // (another program on their machine) lets none of them wait, and a host that is always slower is not a
-// matter of chance.
+// matter of chance. Of two ranks that median is 15 % below the mean of normal times, of four and more less.
 //
 // DelayOfRounds: by how much a round of messages between n ranks is delayed, in means of the delay of a
 // message, if each rank waits in each round for itself and for one other, and delays are exponential:
