@@ -42,7 +42,7 @@ MeasureFactsOptions WhatToMeasure(const RunConfig& config, const TrainingData* d
           .fractions = kMeasuredBatches,
           .data = data,
           .frozen = config.train().freeze_epochs() == 0,  // what thaws counts
-          .schemes = ShownSchemes(config.net().name())};
+          .schemes = ShownSchemes(TrainedNetOf(config))};
 }
 
 // Of a step with the largest batch.

@@ -6,7 +6,6 @@
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/gradients/gradient_buckets.h"
-#include "dist/planner/shown_choices.h"
 #include "optim/optimizer.h"
 
 namespace ringtail {
@@ -64,8 +63,12 @@ int64_t BatchOfRank(const Prediction& choice) {
   return RoundUp(CeilDivide(choice.choice.global_batch, ranks), choice.parts);  // equal parts
 }
 
+TrainedNet TrainedNetOf(const RunConfig& config) {
+  return {.name = config.net().name(), .by_muon = config.optim().has_muon()};
+}
+
 SearchSpace SpaceOf(const RunConfig& config) {
-  SearchSpace space = ShownSpace(config.net().name(), config.train().batch());
+  SearchSpace space = ShownSpace(TrainedNetOf(config), config.train().batch());
   space.divided = Optimizer::UpdatesElementwise(config.optim());
   space.buckets = {BucketsOf(config.dist())};
   space.algorithms = {config.dist().algorithm()};

@@ -16,8 +16,12 @@
 #include "dist/planner/planner.pb.h"
 #include "dist/planner/prediction.h"
 #include "dist/planner/search.h"
+#include "dist/planner/shown_choices.h"
 
 namespace ringtail {
+
+// Whose accuracy has to have been shown.
+TrainedNet TrainedNetOf(const RunConfig& config);
 
 // What dist.plan: AUTO chooses from: what has been shown to train as accurately as one host
 // (dist/planner/shown_choices.h), with the batch, the buckets and the algorithm of the config.

@@ -87,7 +87,7 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
 
 Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAnswer* answer) {
   answer->recommended = answer->found.recommended;
-  const SearchSpace part = ShownPart(question.space, question.config->net().name());
+  const SearchSpace part = ShownPart(question.space, TrainedNetOf(*question.config));
   answer->shown = !part.schemes.empty();
   if (!question.slowness.empty()) {
     RT_ASSIGN_OR_RETURN(answer->unequal,

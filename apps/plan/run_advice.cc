@@ -107,16 +107,17 @@ int64_t BatchOfAll(const Generation& generation) {
 StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
   const RunConfig& config = generation.config();
   const int64_t part = BatchOf(generation.division) / config.train().accumulation();
-  return MeasureFacts(*generation.run->options.loaded,
-                      {.largest_batch = std::max<int64_t>(part, 1),
-                       .image_size = generation.plan.PhaseAt(0).image_size,
-                       .steps = kSteps,
-                       .fractions = fractions,
-                       .data = generation.run->options.data,
-                       .ranks_here = RanksHere(*generation.world),
-                       .frozen = generation.run->frozen,
-                       .schemes = config.dist().has_planned() ? std::vector<std::string>()
-                                                              : ShownSchemes(config.net().name())});
+  return MeasureFacts(
+      *generation.run->options.loaded,
+      {.largest_batch = std::max<int64_t>(part, 1),
+       .image_size = generation.plan.PhaseAt(0).image_size,
+       .steps = kSteps,
+       .fractions = fractions,
+       .data = generation.run->options.data,
+       .ranks_here = RanksHere(*generation.world),
+       .frozen = generation.run->frozen,
+       .schemes = config.dist().has_planned() ? std::vector<std::string>()
+                                              : ShownSchemes(TrainedNetOf(config))});
 }
 
 // Of the first epoch, whose steps are compared.

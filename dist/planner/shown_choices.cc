@@ -10,18 +10,18 @@ constexpr char kDefaultNet[] = "dogs_vs_cats";  // configs/dogs_vs_cats.textprot
 
 }  // namespace
 
-std::vector<std::string> ShownSchemes(std::string_view net) {
-  if (net == kDefaultNet) return {"linear8", "hylo", "top_k 1%"};
+std::vector<std::string> ShownSchemes(TrainedNet net) {
+  if (net.name == kDefaultNet && net.by_muon) return {"linear8", "hylo", "top_k 1%"};
   return {"linear8"};
 }
 
-SearchSpace ShownSpace(std::string_view net, int64_t batch) {
+SearchSpace ShownSpace(TrainedNet net, int64_t batch) {
   SearchSpace space{.global_batches = {batch}};
   for (std::string& scheme : ShownSchemes(net)) space.schemes.push_back(std::move(scheme));
   return space;
 }
 
-SearchSpace ShownPart(SearchSpace space, std::string_view net) {
+SearchSpace ShownPart(SearchSpace space, TrainedNet net) {
   const SearchSpace shown = ShownSpace(net, 1);
   std::erase_if(space.schemes, [&](const std::string& scheme) {
     return std::ranges::find(shown.schemes, scheme) == shown.schemes.end();

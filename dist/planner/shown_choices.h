@@ -1,13 +1,14 @@
 // The ways to train together that have been shown to reach one host's accuracy: what dist.plan: AUTO
 // chooses from, and what a run is told of.
 //
-//   any network        dense; linear8, whose error is a hundredth of the gradient
-//   the default one    and hylo, and a hundredth of the gradient and a fiftieth of sums (top_k), in every step
+//   any network                dense; linear8, whose error is a hundredth of the gradient
+//   the default one, by Muon   and hylo, and a hundredth of the gradient and a fiftieth of sums (top_k), in every step
 //
 // Shown means: within 0.3 points of dense, with the global batch of one host, in the tables that
 // apps/plan/README.md names (a hundredth and a fiftieth, in 4 bits: 0.24 over three seeds).
-// What is faster but loses more is left to the user: local rounds, larger batches, and a thousandth of
-// the gradient, by which the default network loses 0.9 points, resnet18 5.
+// What is faster but loses more is left to the user: local rounds, larger batches, a thousandth of
+// the gradient, by which the default network loses 0.9 points, resnet18 5, and a hundredth with SGD, which
+// loses 2.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_DIST_PLANNER_SHOWN_CHOICES_H_
 #define RINGTAIL_DIST_PLANNER_SHOWN_CHOICES_H_
@@ -21,13 +22,19 @@
 
 namespace ringtail {
 
-// The schemes beside dense, by the names of facts (planner.proto). `net`: net.name of the config.
-std::vector<std::string> ShownSchemes(std::string_view net);
+// What accuracy was shown for.
+struct TrainedNet {
+  std::string_view name;  // net.name of the config
+  bool by_muon = false;   // optim.muon
+};
+
+// The schemes beside dense, by the names of facts (planner.proto).
+std::vector<std::string> ShownSchemes(TrainedNet net);
 
 // `batch`: of one host.
-SearchSpace ShownSpace(std::string_view net, int64_t batch);
+SearchSpace ShownSpace(TrainedNet net, int64_t batch);
 // Those of `space` that are among them; without schemes if none is.
-SearchSpace ShownPart(SearchSpace space, std::string_view net);
+SearchSpace ShownPart(SearchSpace space, TrainedNet net);
 
 }  // namespace ringtail
 

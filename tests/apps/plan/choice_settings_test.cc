@@ -151,5 +151,14 @@ TEST(SpaceOfTest, HasBatchBucketsAndAlgorithmOfTheConfig) {
   EXPECT_EQ(space.buckets[0].bytes, 1024);
 }
 
+// What sends a hundredth of the gradient has been shown with Muon alone.
+TEST(SpaceOfTest, HasTheSchemesThatAreShownForNetworkAndOptimizer) {
+  RunConfig config = Config();
+  config.mutable_net()->set_name("dogs_vs_cats");
+  EXPECT_THAT(SpaceOf(config).schemes, ElementsAre("dense", "linear8"));
+  config.mutable_optim()->mutable_muon();
+  EXPECT_THAT(SpaceOf(config).schemes, ElementsAre("dense", "linear8", "hylo", "top_k 1%"));
+}
+
 }  // namespace
 }  // namespace ringtail

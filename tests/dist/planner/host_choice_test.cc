@@ -92,7 +92,8 @@ TEST(HostChoiceTest, IsNeverSlowerThanHostZeroAlone) {
     const NetworkFacts network = RandomNetwork(hosts, 1, &rng);
     std::vector<double> slowness = {1};
     for (int host = 1; host < hosts; ++host) slowness.push_back(rng.Uniform(0.5F, 4));
-    const HostChoice choice = ChooseHosts(facts, network, slowness, ShownSpace("net", 64)).value();
+    const HostChoice choice =
+        ChooseHosts(facts, network, slowness, ShownSpace({"net"}, 64)).value();
     EXPECT_GE(choice.best.images_per_s(), 0.98 * choice.one_host.images_per_s());
     EXPECT_EQ(std::ssize(choice.hosts), choice.best.choice.hosts);
     EXPECT_EQ(choice.hosts.front(), 0);
@@ -100,11 +101,22 @@ TEST(HostChoiceTest, IsNeverSlowerThanHostZeroAlone) {
   }
 }
 
-// resnet18 loses five points by a thousandth of its gradient.
-TEST(ShownChoicesTest, OtherNetworksThanTheDefaultAreSentWhole) {
-  EXPECT_THAT(ShownSpace("resnet18", 256).schemes, ElementsAre("dense", "linear8"));
-  EXPECT_THAT(ShownSpace("dogs_vs_cats", 256).schemes, Contains("top_k 1%"));
-  EXPECT_THAT(ShownSpace("dogs_vs_cats", 256).periods, ElementsAre(1));
+// resnet18 loses five points by a thousandth of its gradient, and the default network two with SGD by a
+// hundredth.
+TEST(ShownChoicesTest, OtherThanTheDefaultNetworkByMuonIsSentWhole) {
+  EXPECT_THAT(ShownSpace({"resnet18", true}, 256).schemes, ElementsAre("dense", "linear8"));
+  EXPECT_THAT(ShownSpace({"dogs_vs_cats", false}, 256).schemes, ElementsAre("dense", "linear8"));
+  EXPECT_THAT(ShownSpace({"dogs_vs_cats", true}, 256).schemes, Contains("top_k 1%"));
+  EXPECT_THAT(ShownSpace({"dogs_vs_cats", true}, 256).periods, ElementsAre(1));
+}
+
+TEST(ShownChoicesTest, APartOfASpaceIsWhatIsShownOfIt) {
+  SearchSpace space{.schemes = {"dense", "hylo", "two_bit"}, .periods = {1, 8}};
+  const SearchSpace part = ShownPart(space, {"dogs_vs_cats", true});
+  EXPECT_THAT(part.schemes, ElementsAre("dense", "hylo"));
+  EXPECT_THAT(part.periods, ElementsAre(1));
+  space.schemes = {"hylo"};
+  EXPECT_TRUE(ShownPart(space, {"dogs_vs_cats", false}).schemes.empty());
 }
 
 }  // namespace
