@@ -221,6 +221,7 @@ StatusOr<std::vector<std::vector<double>>> TrainingWorld::GatherNumbers(
     return ranks->AllGather(std::as_writable_bytes(std::span(all)));
   }));
   std::vector<std::vector<double>> by_rank;
+  by_rank.reserve(size());
   for (int r = 0; r < size(); ++r) {
     by_rank.emplace_back(all.begin() + r * count, all.begin() + (r + 1) * count);
   }

@@ -32,9 +32,10 @@ double SlowestOf(int64_t n) {
 double DeviationOfRanks(std::span<const std::vector<double>> times) {
   if (times.size() < 2) return 0;
   const auto ranks = static_cast<int64_t>(times.size());
-  std::vector<double> medians;
+  std::vector<double> medians, waits;
+  medians.reserve(times.size());
+  waits.reserve(times.front().size());
   for (const std::vector<double>& of_rank : times) medians.push_back(Median(of_rank));
-  std::vector<double> waits;
   for (size_t step = 0; step < times.front().size(); ++step) {
     double slowest = 0, sum = 0;
     for (size_t rank = 0; rank < times.size(); ++rank) {
