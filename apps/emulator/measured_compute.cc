@@ -112,7 +112,7 @@ StatusOr<CodedKind> KindOf(const DistConfig& dist, int64_t images_per_step) {
 
 void AddCoding(const CodedKind& kind, const ParameterArena& arena, ComputeScript* compute) {
   if (!CompressesAnything(kind.config)) return;
-  const LayerCoding coding = MeasureCodedLayers(kind, arena.parameters());
+  const LayerCoding coding = MeasureCodedLayers(kind, arena);
   compute->set_encode_ms(coding.encode_seconds * kMsPerSecond);
   compute->set_decode_ms(coding.decode_seconds * kMsPerSecond);
 }

@@ -2,7 +2,8 @@
 //
 // Means over so many passes that a second goes by, not medians: under a limit on the processor a pass
 // that is shorter than the limit's period is mostly not stopped at all, and sometimes for the rest
-// of a period. Input threads load images beside the passes if they share the cores that compute.
+// of a period. Coding, which is such a pass, is measured in processor time (MeasureCodedLayers).
+// Input threads load images beside the passes if they share the cores that compute.
 // Thread-safety: the trainer thread. Cost: nine steps or 1.5 s, whichever is more. Weights and
 // statistics stay.
 #ifndef RINGTAIL_APPS_EMULATOR_MEASURED_COMPUTE_H_

@@ -1,7 +1,9 @@
 #include "apps/emulator/clock/coded_layers.h"
 
+#include <numeric>
 #include <utility>
 
+#include "apps/plan/measure_scheme.h"
 #include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 
@@ -44,15 +46,17 @@ CodedLayers ChooseCodedLayers(const CodedKind& kind, std::span<const Parameter> 
   return layers;
 }
 
-LayerCoding MeasureCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters) {
-  LayerCoding sum;
-  const std::vector<LayerScheme> schemes = ChooseSchemes(kind.config, parameters, kind.samples);
-  for (size_t i = 0; i < schemes.size(); ++i) {
-    const LayerCoding coding = MeasureCoding(schemes[i], GradientShapeOf(parameters[i].spec));
-    sum.encode_seconds += coding.encode_seconds;
-    sum.decode_seconds += coding.decode_seconds;
-  }
-  return sum;
+CodedLayers DenseLayers(size_t count) {
+  return {.schemes = std::vector<LayerScheme>(count),
+          .routes = std::vector<LayerRoute>(count, LayerRoute::kDense),
+          .coding = std::vector<LayerCoding>(count)};
+}
+
+// As a plan measures it; clearing the sum, which a rank does once, is left out.
+LayerCoding MeasureCodedLayers(const CodedKind& kind, const ParameterArena& arena) {
+  const SchemeFacts facts = MeasureScheme("coded", kind.config, arena);
+  return {.encode_seconds = std::accumulate(facts.encode_s().begin(), facts.encode_s().end(), 0.0),
+          .decode_seconds = std::accumulate(facts.decode_s().begin(), facts.decode_s().end(), 0.0)};
 }
 
 }  // namespace ringtail

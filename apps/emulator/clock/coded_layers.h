@@ -5,7 +5,7 @@
 //   scheme of a layer ──> what each route costs on the virtual network ──> its route
 //   coding seconds    ──┘  (the script's, in proportion to the layers' elements)
 //
-// Nothing is measured here, so that the same script gives the same routes.
+// ChooseCodedLayers measures nothing, so that the same script gives the same routes.
 // Thread-safety: functions without state; a value.
 #ifndef RINGTAIL_APPS_EMULATOR_CLOCK_CODED_LAYERS_H_
 #define RINGTAIL_APPS_EMULATOR_CLOCK_CODED_LAYERS_H_
@@ -44,8 +44,12 @@ CodedLayers ChooseCodedLayers(const CodedKind& kind, std::span<const Parameter> 
                               const ComputeScript& compute, const Topology& topology,
                               const NetworkModel& network);
 
-// What a script that does not say has for encode_ms and decode_ms. Takes some times as long.
-LayerCoding MeasureCodedLayers(const CodedKind& kind, std::span<const Parameter> parameters);
+// All travel as floats.
+CodedLayers DenseLayers(size_t count);
+
+// What a script that does not say has for encode_ms and decode_ms: processor time, since a limit on
+// the processor mostly does not stop so short a work, and then for long. Takes some times as long.
+LayerCoding MeasureCodedLayers(const CodedKind& kind, const ParameterArena& arena);
 
 }  // namespace ringtail
 

@@ -12,6 +12,12 @@
 #include "optim/weight_average.h"
 
 namespace ringtail {
+namespace {
+
+// A worker that is alone from the first step to the last has nothing to hide (LocalUpdate).
+bool HasOthers(const EmulationScript& script) { return script.workers() + script.join_size() > 1; }
+
+}  // namespace
 
 StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job,
                                                                 const Start& start) {
@@ -29,7 +35,7 @@ StatusOr<std::unique_ptr<EmulatedRule>> LocalRoundsRule::Create(EmulatedJob* job
 LocalRoundsRule::LocalRoundsRule(EmulatedJob* job, const Start& start)
     : job_(job),
       outer_(RuleOf(job->config().dist().local())),
-      delay_(job->config().dist().local().overlap() ? 1 : 0),
+      delay_(job->config().dist().local().overlap() && HasOthers(job->script()) ? 1 : 0),
       period_(job->config().dist().local(), job->optim(), &job->plan()),
       begins_({start.step}),
       present_(start.workers),
@@ -159,7 +165,7 @@ Status LocalRoundsRule::FinishStep(int worker, const LossResult& loss) {
   seat.images += static_cast<double>(loss.count);
   seat.expected += static_cast<double>(job_->plan().growth_run().images_per_batch *
                                        job_->plan().BatchesOf(seat.step - 1)) /
-                   static_cast<double>(rounds_[seat.round].members.size());
+                   static_cast<double>(rounds_[seat.round].rows.size());
   return seat.step < EndStep(seat.round) ? BeginStep(worker) : Advance(worker);
 }
 
@@ -197,7 +203,8 @@ Status LocalRoundsRule::Take(int worker) {
   Seat& seat = seats_[worker];
   Round& round = rounds_[seat.round];
   seat.taken = seat.round;
-  round.alone = round.members.size() == 1 && outer_.averages();
+  // A listener needs the sum of this one change: its common weights are those before it.
+  round.alone = round.members.size() == 1 && round.listeners.empty() && outer_.averages();
   if (round.alone) {
     std::ranges::copy(seat.worker->arena()->values(), seat.local->common_weights().begin());
     std::ranges::copy(seat.worker->arena()->buffer_values(),
@@ -223,8 +230,10 @@ Status LocalRoundsRule::Sum(int64_t number) {
   Round& round = rounds_[number];
   round.summed = true;
   if (!round.alone) RT_RETURN_IF_ERROR(AddUp(number));
-  // The common weights are still those before this round, as the workers have them now.
+  // The common weights are still those before this round, as the workers have them now; those of a
+  // worker that is alone are its own.
   if (delay_ > 0 && EndStep(number) < job_->plan().total_steps()) {
+    if (round.alone) KeepCommon(round.members[0]);
     RT_RETURN_IF_ERROR(Judge(number));
   }
   return FixRound(number + delay_ + 1, std::exchange(joining_, {}));

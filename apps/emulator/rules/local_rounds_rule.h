@@ -12,7 +12,8 @@
 //
 // Step s of a worker takes its rows of global batch s, so that all workers together see what a
 // synchronous run sees. A worker's difference counts by the images of its round. With one member
-// and plain averaging nothing is touched: the bits are those of a run alone.
+// and plain averaging nothing is touched, and nothing is a round old: the bits are those of a run
+// alone, until another needs the sum to begin with the next round.
 // The average of weights over time (optim.ema_decay) follows the common weights that the workers have
 // when a round ends, once per step of it.
 //
@@ -78,12 +79,12 @@ class LocalRoundsRule : public EmulatedRule {
   };
   struct Round {
     std::vector<int> members;          // whose changes are added up
-    std::map<int, ElementRange> rows;  // of members, also of those that were lost
+    std::map<int, ElementRange> rows;  // by which images stay divided, also if members are lost
     std::vector<int> newcomers;        // begin when the round delay_ + 1 before has ended
     std::vector<int> listeners;        // take the result without a change of their own
     std::unique_ptr<VirtualExchange> exchange;
     size_t taken = 0, arrived = 0;  // members
-    bool alone = false;             // one member and plain averaging: nothing is touched
+    bool alone = false;             // one member, no listener, plain averaging: nothing is touched
     double images = 0, weights = 0, squares = 0, change_squares = 0;
     DifferenceNorms norms;
     int64_t last_taken_ns = 0, last_arrived_ns = 0;

@@ -3,15 +3,15 @@
 //
 //   gradient + residual --encode--> payload --> servers decode it: what replaces the gradient
 //
-// No other worker's payload is added to it: the worker is a CompressedReducer's world of one, so that
-// every codec, sketch and memory is that of synchronous training, and so are random choices, which
-// follow the worker and its pushes. Payloads that all ranks would vote on (sign_vote) are its own.
-// A layer travels uncompressed where coding takes longer than it saves (fall_back), by the script's
-// times and the network between hosts.
-// Thread-safety: the trainer thread. Cost: real coding. Memory: residuals, of the model's size.
+// Schemes, residuals, payloads and refusals are those of real pushes (PushLayers, PushCoding): every
+// layer that has a scheme is coded in every push, however long coding takes (no fall_back, no
+// dense_epochs, warm-ups count as over), and no other worker's payload is added to it.
+// Thread-safety: the trainer thread. Cost: real coding. Memory: residuals, of the model's size, and
+// a payload.
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_PUSH_COMPRESSION_H_
 #define RINGTAIL_APPS_EMULATOR_RULES_PUSH_COMPRESSION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,32 +19,33 @@
 
 #include "apps/emulator/emulated_job.h"
 #include "core/status.h"
-#include "dist/communicator.h"
-#include "dist/compression/compressed_reducer.h"
-#include "dist/transport/transport.h"
+#include "dist/compression/memory/layer_memories.h"
+#include "dist/parameter_server/wire/push_coding.h"
 
 namespace ringtail {
 
 class PushCompression {
  public:
-  // `job` must outlive it.
-  static StatusOr<std::unique_ptr<PushCompression>> Create(EmulatedJob* job, int worker);
+  // `servers`: the parameters of each. `job` must outlive it. Errors: PushLayers'.
+  static StatusOr<std::unique_ptr<PushCompression>> Create(
+      EmulatedJob* job, int worker, std::span<const std::span<const size_t>> servers);
 
   // Replaces the gradients in the job's arena by what servers will decode.
-  Status Code(double epoch);
-  // What the last push, of all these parameters, takes on the wire.
-  int64_t BytesOf(std::span<const size_t> parameters) const;
+  Status Code();
+  // Of each push on the wire.
+  int64_t BytesTo(size_t server) const { return static_cast<int64_t>(codings_[server].bytes()); }
 
  private:
-  PushCompression(EmulatedJob* job, int worker);
+  PushCompression(EmulatedJob* job, int worker, std::vector<CompressedLayer> layers,
+                  std::span<const std::span<const size_t>> servers);
 
   EmulatedJob* const job_;
-  const double dense_epochs_;
-  std::vector<std::unique_ptr<Transport>> world_;
-  std::unique_ptr<Communicator> communicator_;
-  std::unique_ptr<CompressedReducer> reducer_;
+  const int worker_;
+  const std::vector<CompressedLayer> layers_;
+  const LayerMemories memories_;
+  std::vector<PushCoding> codings_;  // by server
+  std::vector<std::byte> payload_;
   int64_t pushes_ = 0;
-  double epoch_ = 0;  // of the last push
 };
 
 }  // namespace ringtail

@@ -45,19 +45,16 @@ StatusOr<std::shared_ptr<ServerPush>> ComputePush(EmulatedJob* job, const Ticket
   push->finite = std::isfinite(push->loss.loss_sum) && std::isfinite(push->norm);
   // (What is not finite would stay in the residual.)
   if (worker.compression != nullptr && push->finite) {
-    const int64_t images_per_step = job->plan().growth_run().images_per_batch;
-    RT_RETURN_IF_ERROR(
-        worker.compression->Code(job->plan().EpochAt(ticket.first / images_per_step)));
-    push->norm = GradientNorm(*model, mean);
+    RT_RETURN_IF_ERROR(worker.compression->Code());
   }
   push->statistics.assign(model->buffer_values().begin(), model->buffer_values().end());
-  for (const WeightServer* server : servers) {
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const WeightServer* const server = servers[i];
     AlignedBuffer part(static_cast<size_t>(server->elements()) * sizeof(float));
     server->Gather(model->grads(), part.floats());
     push->gradients.push_back(std::move(part));
-    push->bytes.push_back(worker.compression != nullptr
-                              ? worker.compression->BytesOf(server->parameters())
-                              : server->bytes());
+    push->bytes.push_back(worker.compression != nullptr ? worker.compression->BytesTo(i)
+                                                        : server->bytes());
   }
   model->SwapValues(worker.weights, worker.statistics);
   return push;

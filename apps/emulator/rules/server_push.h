@@ -30,7 +30,7 @@ struct ServerPush {
   std::vector<int64_t> versions;         // by server: what it was computed with
   std::vector<float> statistics;
   bool finite = true;
-  double norm = 0;  // of the mean gradient
+  double norm = 0;  // of the mean gradient, before it is coded
   size_t delivered = 0, refused = 0;
   int64_t staleness = 0;  // at server 0
 };

@@ -70,7 +70,9 @@ Status ServerRule::AddWorker(int worker) {
   seat.versions.resize(servers_.size());
   seat.idle_since_ns = job_->queue()->now_ns();
   if (compresses_) {
-    RT_ASSIGN_OR_RETURN(seat.compression, PushCompression::Create(job_, worker));
+    std::vector<std::span<const size_t>> parameters;
+    for (const Server& server : servers_) parameters.push_back(server.weights->parameters());
+    RT_ASSIGN_OR_RETURN(seat.compression, PushCompression::Create(job_, worker, parameters));
   }
   for (Server& server : servers_) {
     seat.pulls.emplace_back(job_->config().dist().asynchronous().pull(),

@@ -69,7 +69,8 @@ Status SynchronousRule::ComputeGradients() {
   const CompressionConfig& coding = job_->config().dist().compression();
   sum_.Begin(members_.size(), TakesStatistics(coding, step_));
   const int64_t statistics_steps = members_.size() == 1 ? 1 : coding.statistics_every_steps();
-  const bool compresses = compression_ != nullptr && members_.size() > 1;
+  const bool compresses =
+      compression_ != nullptr && (members_.size() > 1 || FindDgc(coding) != nullptr);
   for (size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (compresses && gradients_.size() == i) {

@@ -10,9 +10,10 @@
 namespace ringtail {
 namespace {
 
-void CopyResiduals(const CompressedReducer& from, CompressedReducer* to) {
+// `own`: also what differs by rank.
+void CopyState(const CompressedReducer& from, bool own, CompressedReducer* to) {
   for (const StateBlock& block : to->state()) {
-    if (block.name == StateBlock::kResidualOfSums) continue;
+    if (block.name == StateBlock::kResidualOfSums || (block.own && !own)) continue;
     for (const StateBlock& saved : from.state()) {
       if (saved.name == block.name) std::ranges::copy(saved.values, block.values.begin());
     }
@@ -22,9 +23,11 @@ void CopyResiduals(const CompressedReducer& from, CompressedReducer* to) {
 }  // namespace
 
 CodedLayers WorkerCompression::LayersOf(const std::vector<int>& workers) const {
+  const std::span<const Parameter> parameters = job_->arena()->parameters();
+  if (workers.size() == 1) return DenseLayers(parameters.size());
   const VirtualNetwork& network = *job_->network();
-  return ChooseCodedLayers(kind_, job_->arena()->parameters(), job_->compute(),
-                           network.TopologyOf(workers), network.model());
+  return ChooseCodedLayers(kind_, parameters, job_->compute(), network.TopologyOf(workers),
+                           network.model());
 }
 
 // Keeps the ranks if they are those of the last time.
@@ -49,27 +52,33 @@ Status WorkerCompression::Seat(std::span<const Member> members) {
                              {.algorithm = dist.algorithm(), .network = job_->network()->model()}));
     CompressedReducer::Options options = ReducerOptions(kind_.config, r, world, kind_.samples);
     options.seed = job_->config().train().seed();
+    rank.carries_over = options.memory.carries_over = !ranks_.empty();
     rank.reducer = std::make_unique<CompressedReducer>(members[i].arena, job_->sizes().buckets,
                                                        LayersOf(workers).Take(), options);
     const auto before = std::ranges::find(ranks_, rank.worker, &Rank::worker);
-    if (before != ranks_.end()) CopyResiduals(*before->reducer, rank.reducer.get());
+    if (ranks_.empty()) continue;
+    const bool stays = before != ranks_.end();
+    CopyState(*(stays ? *before : ranks_.front()).reducer, stays, rank.reducer.get());
   }
   ranks_ = std::move(ranks);
   return OkStatus();
 }
 
-Status WorkerCompression::ReduceOwn(const ExchangeTime& time, const Rank& rank,
+Status WorkerCompression::ReduceOwn(const ExchangeTime& time, Rank* rank,
                                     ParameterArena* arena) const {
-  rank.reducer->BeginStep(time.step, time.epoch);
+  if (std::exchange(rank->carries_over, false)) {
+    RT_RETURN_IF_ERROR(rank->reducer->StartCarryOver(rank->communicator.get()));
+  }
+  rank->reducer->BeginStep(time.step, time.epoch);
   const std::span<float> gradients = arena->grads();
   const std::vector<GradientBucket>& buckets = job_->sizes().buckets;
   for (size_t b = 0; b < buckets.size(); ++b) {
     const ElementRange& range = buckets[b].range;
-    RT_RETURN_IF_ERROR(rank.reducer->Reduce(
-        rank.communicator.get(), b,
+    RT_RETURN_IF_ERROR(rank->reducer->Reduce(
+        rank->communicator.get(), b,
         gradients.subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.count))));
   }
-  rank.reducer->EndStep();
+  rank->reducer->EndStep();
   return OkStatus();
 }
 
@@ -83,7 +92,7 @@ Status WorkerCompression::Reduce(const ExchangeTime& time, std::span<const Membe
     threads.reserve(members.size());
     for (size_t i = 0; i < members.size(); ++i) {
       threads.emplace_back([this, &time, &members, &results, i] {
-        results[i] = ReduceOwn(time, ranks_[i], members[i].arena);
+        results[i] = ReduceOwn(time, &ranks_[i], members[i].arena);
         if (!results[i].ok()) ranks_[i].communicator->Abort(results[i]);
       });
     }

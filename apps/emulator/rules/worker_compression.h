@@ -8,7 +8,9 @@
 // in-process world, a thread for each, so that sums have the bits of a real run with these routes.
 // Virtual time is not theirs: item_list.h has what travels, and when.
 // When the workers change, those that stay keep the residuals of what they offer; residuals of
-// sums that they made for others are lost. (Real ranks end then, and resume from a checkpoint.)
+// sums that they made for others are lost. (Real ranks end then, and resume from a checkpoint.) What
+// is the same on all ranks, those that join have from the others.
+// A worker that is alone codes nothing, as a rank alone: of use is only the momentum that dgc keeps.
 // Thread-safety: the trainer thread. Cost: real coding, of every worker. Memory: residuals.
 #ifndef RINGTAIL_APPS_EMULATOR_RULES_WORKER_COMPRESSION_H_
 #define RINGTAIL_APPS_EMULATOR_RULES_WORKER_COMPRESSION_H_
@@ -39,10 +41,9 @@ class WorkerCompression {
   // `job` must outlive it.
   WorkerCompression(EmulatedJob* job, CodedKind kind) : job_(job), kind_(std::move(kind)) {}
 
-  // Of workers that exchange.
+  // Of workers that exchange; all dense for one.
   CodedLayers LayersOf(const std::vector<int>& workers) const;
-  // Of at least two, in the order of ranks: replaces what they offer by the sum that every rank
-  // decodes.
+  // In the order of ranks: replaces what they offer by the sum that every rank decodes.
   Status Reduce(const ExchangeTime& time, std::span<const Member> members);
   // By all members of the last Reduce.
   int64_t sent_bytes() const { return sent_bytes_; }
@@ -53,10 +54,11 @@ class WorkerCompression {
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<CompressedReducer> reducer;
+    bool carries_over = false;  // state of other workers' rounds, which its layers may not fit
   };
 
   Status Seat(std::span<const Member> members);
-  Status ReduceOwn(const ExchangeTime& time, const Rank& rank, ParameterArena* arena) const;
+  Status ReduceOwn(const ExchangeTime& time, Rank* rank, ParameterArena* arena) const;
 
   EmulatedJob* const job_;
   const CodedKind kind_;

@@ -61,6 +61,48 @@ TEST(LocalRoundsRuleTest, OneWorkerHasTheBitsOfATrainer) {
   }
 }
 
+// As its outer optimizer has it: rounds of one rank do not overlap.
+TEST(LocalRoundsRuleTest, OneWorkerWithMomentumHasTheBitsOfATrainer) {
+  for (const Form form : kForms) {
+    const Overrides rounds = Rounds(2, form, {"train.batch=8", "dist.local.outer_momentum=0.5"});
+    EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", rounds)->weights, TrainedWeights(rounds));
+  }
+}
+
+// What is evaluated is not a round old where nothing travels.
+TEST(LocalRoundsRuleTest, AWorkerThatIsAloneIsEvaluatedAsItIs) {
+  const auto losses = [](Form form) {
+    std::vector<double> all;
+    const EmulationResult result =
+        EmulateTiny(kFixed + "workers: 1 join { at_s: 1e6 }", Rounds(2, form, {"train.batch=8"}))
+            .value();
+    for (const nlohmann::json& line : LinesOf(result, "evaluation")) all.push_back(line["loss"]);
+    return all;
+  };
+  EXPECT_FALSE(losses(Form::kBlocking).empty());
+  EXPECT_EQ(losses(Form::kOverlapped), losses(Form::kBlocking));
+}
+
+// The common weights of the worker that joined are what is left when the other dies after the last
+// change was taken, and before it has arrived.
+TEST(LocalRoundsRuleTest, AWorkerThatJoinsOneHasTheSameCommonWeights) {
+  const std::string script =
+      kFixed + "workers: 1 between_hosts { mbit_per_s: 4 } join { at_s: 0.02 } ";
+  for (const Form form : kForms) {
+    const Overrides rounds = Rounds(2, form, {"train.batch=8"});
+    const EmulationResult whole = EmulateTiny(script, rounds).value();
+    EXPECT_EQ(LinesOf(whole, "round").front()["workers"], 1);
+    EXPECT_EQ(LinesOf(whole, "round").back()["workers"], 2);
+    const double taken_s = LinesOf(whole, "step").back()["virtual_s"];
+    ASSERT_LT(taken_s + 1e-3, whole.summary.virtual_s);
+    const std::string dies = fmt::format("kill {{ worker: 0 at_s: {} noticed_after_s: 10 }}",
+                                         (taken_s + whole.summary.virtual_s) / 2);
+    const EmulationResult joined = EmulateTiny(script + dies, rounds).value();
+    EXPECT_EQ(joined.summary.steps, kSteps);
+    EXPECT_EQ(joined.weights, whole.weights);
+  }
+}
+
 // Each worker steps by the mean over its own images, and the mean of these is that over all.
 TEST(LocalRoundsRuleTest, AveragingAfterEveryStepIsSynchronous) {
   const Overrides unclipped = {"optim.clip_norm=0"};
@@ -147,6 +189,22 @@ TEST(LocalRoundsRuleTest, ADeathAtAnyMomentStopsNoOther) {
       EXPECT_EQ(result->summary.steps, 6) << ms;
     }
   }
+}
+
+// Those that are left have as many images each as before, whenever they notice it.
+TEST(LocalRoundsRuleTest, ChangesCountAlikeWhenADeathIsNoticedInTheMiddleOfARound) {
+  const auto emulate = [](double noticed_after_s) {
+    const std::string script =
+        kFixed + fmt::format(
+                     "workers: 3 slow {{ worker: 1 factor: 3 }} kill {{ worker: 2 at_s: 0.001 "
+                     "noticed_after_s: {} }}",
+                     noticed_after_s);
+    return EmulateTiny(script, Rounds(5, Form::kBlocking, {"train.batch=4"})).value();
+  };
+  const EmulationResult amid = emulate(0.075), after = emulate(1);
+  EXPECT_LT(LinesOf(amid, "round")[0]["virtual_s"], 0.9);
+  EXPECT_GT(LinesOf(after, "round")[0]["virtual_s"], 0.9);
+  EXPECT_EQ(amid.weights, after.weights);
 }
 
 TEST(LocalRoundsRuleTest, AllDeadIsAnError) {

@@ -190,18 +190,18 @@ TEST(ServerRuleTest, WorkersDieAndJoin) {
   }
 }
 
+const Overrides kCoded = {"dist.asynchronous.servers=2", "dist.compression.min_elements=1"};
+
 // Every codec's error feedback and bytes; one that leaves nothing out changes no bit.
 TEST(ServerRuleTest, PushesTravelThroughCodecs) {
   const std::string script = kFixed + kFreeWire + "workers: 3";
   const auto emulate = [&](const Overrides& more) {
-    Overrides overrides = Rule("ASYNCHRONOUS", {"dist.asynchronous.servers=2"});
-    overrides.insert(overrides.end(),
-                     {"dist.compression.min_elements=1", "dist.compression.fall_back=false"});
+    Overrides overrides = Rule("ASYNCHRONOUS", kCoded);
     overrides.insert(overrides.end(), more.begin(), more.end());
     return EmulateTiny(script, overrides).value();
   };
   const EmulationResult dense = emulate({});
-  for (const char* scheme : {"linear8", "top_k", "hylo", "power_sgd"}) {
+  for (const char* scheme : {"linear8", "top_k", "hylo"}) {
     const EmulationResult coded = emulate({fmt::format("dist.compression.scheme.{}={{}}", scheme)});
     EXPECT_LT(coded.summary.sent_bytes, dense.summary.sent_bytes) << scheme;
     EXPECT_NE(coded.weights, dense.weights) << scheme;
@@ -209,17 +209,46 @@ TEST(ServerRuleTest, PushesTravelThroughCodecs) {
     EXPECT_EQ(coded.summary.images, kImages) << scheme;
   }
   EXPECT_EQ(emulate({"dist.compression.scheme.top_k.density=1"}).weights, dense.weights);
-  EXPECT_EQ(
-      emulate({"dist.compression.scheme.top_k.density=0.01", "dist.compression.dense_epochs=99"})
-          .summary.sent_bytes,
-      dense.summary.sent_bytes);
+}
+
+// As real ones: every push is coded, from the first on, whatever that takes.
+TEST(ServerRuleTest, PushesNeverTravelDense) {
+  const std::string script = "compute { fixed_ms: 4 encode_ms: 1e4 decode_ms: 1e4 } workers: 1 ";
+  const auto emulate = [&](const Overrides& more) {
+    Overrides overrides = Rule("ASYNCHRONOUS", kCoded);
+    overrides.insert(overrides.end(), {"train.batch=8", "dist.compression.scheme.linear8={}"});
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return EmulateTiny(script + kFreeWire, overrides).value();
+  };
+  const EmulationResult coded = emulate({"dist.compression.fall_back=false"});
+  for (const char* field :
+       {"dist.compression.fall_back=true", "dist.compression.dense_epochs=99"}) {
+    const EmulationResult other = emulate({field});
+    EXPECT_EQ(other.summary.sent_bytes, coded.summary.sent_bytes) << field;
+    EXPECT_EQ(other.weights, coded.weights) << field;
+  }
+}
+
+TEST(ServerRuleTest, WhatPushesCannotTravelByIsRefused) {
+  const auto error = [](const Overrides& more) {
+    Overrides overrides = Rule("ASYNCHRONOUS", kCoded);
+    overrides.insert(overrides.end(), {"optim.sgd.momentum=0", "optim.sgd.nesterov=false"});
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return EmulateTiny(kFixed + "workers: 2", overrides).status().message();
+  };
+  for (const std::string scheme : {"power_sgd", "dgc"}) {
+    EXPECT_THAT(error({"dist.compression.scheme." + scheme + "={}"}),
+                HasSubstr(scheme + " is for gradients that all ranks exchange"));
+  }
+  EXPECT_THAT(error({"dist.compression.rule={ scheme { linear8 {} } every_steps: 2 }"}),
+              HasSubstr("leave every_steps out"));
 }
 
 TEST(ServerRuleTest, CodingTakesTime) {
   const std::string compute = "compute { fixed_ms: 4 encode_ms: 3 decode_ms: 2 } workers: 1 ";
   const auto seconds = [&](const Overrides& more) {
-    Overrides overrides = Rule("ASYNCHRONOUS", {"train.batch=8", "dist.asynchronous.overlap=false",
-                                                "dist.compression.fall_back=false"});
+    Overrides overrides =
+        Rule("ASYNCHRONOUS", {"train.batch=8", "dist.asynchronous.overlap=false"});
     overrides.insert(overrides.end(), more.begin(), more.end());
     return EmulateTiny(compute + kFreeWire, overrides)->summary.virtual_s;
   };

@@ -47,6 +47,29 @@ TEST(SynchronousRuleTest, OneWorkerHasTheBitsOfATrainerWhoseBatchGrows) {
   EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", overrides)->weights, TrainedWeights(overrides));
 }
 
+// The momentum of dgc is in what a rank alone keeps, too.
+TEST(SynchronousRuleTest, OneWorkerHasTheBitsOfATrainerWhoseCompressionKeepsTheMomentum) {
+  const std::vector<std::string> overrides = {
+      "train.batch=8", "optim.sgd.momentum=0", "optim.sgd.nesterov=false",
+      "dist.compression.scheme.dgc.momentum=0.9", "dist.compression.min_elements=100"};
+  EXPECT_EQ(EmulateTiny(kFixed + "workers: 1", overrides)->weights, TrainedWeights(overrides));
+}
+
+// Of those that are left, one that is alone codes nothing, and one that joins it has what it keeps.
+TEST(SynchronousRuleTest, WorkersWhoseCompressionKeepsTheMomentumDieAndJoin) {
+  const std::vector<std::string> overrides = {"optim.sgd.momentum=0", "optim.sgd.nesterov=false",
+                                              "dist.compression.scheme.dgc.momentum=0.9",
+                                              "dist.compression.min_elements=100",
+                                              "dist.compression.fall_back=false"};
+  const auto result = EmulateTiny(kFixed +
+                                      "workers: 2 kill { worker: 0 at_s: 0.05 } join { at_s: 0.2 } "
+                                      "kill { worker: 1 at_s: 0.25 }",
+                                  overrides);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->summary.steps, 4 * kTinyStepsPerEpoch);
+  EXPECT_LT(LinesOf(*result, "evaluation").back()["loss"], 2);
+}
+
 // Whatever the workers do together: an exchange would never end.
 TEST(SynchronousRuleTest, MoreThanAHundredYearsAreAnError) {
   const std::vector<std::string> worlds[] = {
