@@ -20,10 +20,10 @@
 #include "apps/plan/plan_report.h"
 #include "apps/print.h"
 #include "apps/rank_flags.h"
+#include "apps/session/world_session.h"
 #include "apps/trainer/decide_precision.h"
 #include "apps/trainer/training_data.h"
 #include "apps/trainer/training_world.h"
-#include "apps/world_session.h"
 #include "core/logging.h"
 #include "core/storage/file.h"
 #include "core/text/counted.h"
@@ -128,11 +128,12 @@ void SetTypicalCluster(ClusterFacts* cluster) {
 StatusOr<PlannerFacts> Measure(const PlanFlags& flags, TrainingWorld* world, LoadedConfig* loaded) {
   MeasureFactsOptions options;
   options.largest_batch = flags.part_batch > 0 ? flags.part_batch : PartBatch(loaded->config);
-  options.image_size =
-      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded->config).front();
+  options.sizes = SizeSharesOf(loaded->config);
+  if (flags.image_size > 0) options.sizes = {{.image_size = flags.image_size}};
   options.frozen = loaded->config.train().freeze_epochs() == 0;  // what thaws counts
   const bool open = loaded->config.train().precision() == AUTO;
-  RT_RETURN_IF_ERROR(DecidePrecision({options.largest_batch, options.image_size}, world, loaded));
+  RT_RETURN_IF_ERROR(
+      DecidePrecision({options.largest_batch, options.sizes.front().image_size}, world, loaded));
   if (open && world->leads()) LogInfo(DescribeTakenPrecision(loaded->config.train()));
   RT_ASSIGN_OR_RETURN(PlannerFacts facts, MeasureAll(flags, options, world, loaded));
   if (!facts.has_cluster()) SetTypicalCluster(facts.mutable_cluster());
@@ -188,9 +189,7 @@ Status PrintAnswer(const PlanFlags& flags, const LoadedConfig& loaded, const Pla
                                                                  .space = space,
                                                                  .periods = flags.periods,
                                                                  .slowness = flags.slowness}));
-  const int64_t size =
-      flags.image_size > 0 ? flags.image_size : TrainingImageSizes(loaded.config).front();
-  RT_ASSIGN_OR_RETURN(answer.pipeline, PlanPipeline(loaded, facts, network, batch, size));
+  RT_ASSIGN_OR_RETURN(answer.pipeline, PlanPipeline(loaded, facts, network, batch));
   if (flags.json) {
     std::cout << PlanJson(facts, network, answer) << '\n';
   } else {
@@ -306,7 +305,8 @@ void AddPlanCommand(CLI::App* app, Command* chosen) {
   verb->add_option("--part-batch", flags->part_batch,
                    "Largest batch to measure (default: the config's batch / accumulation)")
       ->check(CLI::Range(int64_t{1}, kMost));
-  verb->add_option("--image-size", flags->image_size, "Pixels (default: the config's first)")
+  verb->add_option("--image-size", flags->image_size,
+                   "Pixels (default: the config's, in the shares that it trains them)")
       ->check(CLI::Range(kMinImageSize, kMaxImageSize));
   verb->add_option("--most-period", flags->most_period, "Try up to so many local steps")
       ->check(CLI::Range(1, 1024))

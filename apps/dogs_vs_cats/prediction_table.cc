@@ -13,7 +13,7 @@
 namespace ringtail {
 namespace {
 
-struct Prediction {
+struct PredictedClass {
   std::string label;
   double probability;
 };
@@ -23,8 +23,8 @@ std::string NameOf(int64_t k, const std::vector<std::string>& class_names) {
   return named ? Printable(class_names[k]) : fmt::format("class {}", k);
 }
 
-Prediction PredictionOf(const ImageLogits& logits, int64_t i,
-                        const std::vector<std::string>& class_names) {
+PredictedClass PredictionOf(const ImageLogits& logits, int64_t i,
+                            const std::vector<std::string>& class_names) {
   const int64_t best = ArgMax(logits.row(i));
   return {NameOf(best, class_names), Softmax(logits.row(i))[best]};
 }

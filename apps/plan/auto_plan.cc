@@ -12,6 +12,7 @@
 #include "core/config/text_config.h"
 #include "core/machine/memory_limit.h"
 #include "core/text/counted.h"
+#include "dist/planner/image_sizes.h"
 #include "dist/planner/shown_choices.h"
 
 namespace ringtail {
@@ -38,17 +39,21 @@ StatusOr<int64_t> LargestThatFits(const LoadedConfig& loaded, TrainingWorld* wor
 MeasureFactsOptions WhatToMeasure(const RunConfig& config, const TrainingData* data,
                                   int64_t largest_batch) {
   return {.largest_batch = largest_batch,
-          .image_size = TrainingImageSizes(config).front(),
+          .sizes = SizeSharesOf(config),
           .fractions = kMeasuredBatches,
           .data = data,
           .frozen = config.train().freeze_epochs() == 0,  // what thaws counts
           .schemes = ShownSchemes(TrainedNetOf(config))};
 }
 
-// Of a step with the largest batch.
+// Of the mean step of the run with the largest batch.
 double StepSeconds(const PlannerFacts& facts) {
-  const StepFacts& step = facts.step(facts.step_size() - 1);
-  return step.forward_s() + step.backward_s() + facts.update_s();
+  double seconds = facts.update_s();
+  for (const auto& [share, of_size] : SizesOf(facts)) {
+    const StepFacts& step = of_size.step(of_size.step_size() - 1);
+    seconds += share * (step.forward_s() + step.backward_s());
+  }
+  return seconds;
 }
 
 // The slowest rank of each host; rank 0, whose facts count, is 1.
@@ -127,6 +132,7 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
     RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
     SearchSpace space = SpaceOf(loaded.config);
     space.divided = space.divided && equal_shares;
+    space.fewest_images = FewestShownImages(facts);
     const ShareRule shares = equal_shares ? ShareRule::kFaster : ShareRule::kBySpeed;
     RT_ASSIGN_OR_RETURN(
         const HostChoice choice,

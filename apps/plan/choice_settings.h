@@ -4,6 +4,7 @@
 //   train.batch=32 train.accumulation=1 optim.batch_scaling.reference_batch=256
 //   dist.compression={ scheme { top_k { density: 0.001 } } }
 //
+// And back: a plan that is not followed leaves the config that it was made for.
 // Thread-safety: functions without state.
 #ifndef RINGTAIL_APPS_PLAN_CHOICE_SETTINGS_H_
 #define RINGTAIL_APPS_PLAN_CHOICE_SETTINGS_H_
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "apps/run.pb.h"
+#include "core/status.h"
 #include "dist/planner/planner.pb.h"
 #include "dist/planner/prediction.h"
 #include "dist/planner/search.h"
@@ -34,6 +36,13 @@ int64_t BatchOfRank(const Prediction& choice);
 // rate stays what the config's batch gives.
 std::vector<std::string> SettingsOf(const Prediction& choice, const PlannerFacts& facts,
                                     const RunConfig& config);
+
+// The config as it was before the plan that it holds was chosen (dist.planned by dist.plan: AUTO), as
+// far as that can be told; fields that were set since then stay. The batch of all ranks is the one
+// before, or a few images more if the plan's ranks could not have equal shares of it; the parts in
+// which it is computed are no larger than the plan's. InvalidArgument if the plan has set fields that
+// there are none of.
+StatusOr<RunConfig> WithoutPlan(RunConfig config);
 
 }  // namespace ringtail
 

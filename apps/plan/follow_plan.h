@@ -4,6 +4,11 @@
 //              the checkpoint that rank 0 resumes from, where --config names another file, or
 //              a new one, if nothing has been trained yet                       apps/plan/auto_plan.h
 //
+// The config of a run that begins may hold a plan, too: it was killed before its first checkpoint, or
+// --config names another run's. That is followed by as many ranks as it was made for. Other ranks
+// take it back (WithoutPlan) and make a new one, since nothing is to be continued: its batch of a rank
+// would make another global batch of them.
+//
 // Thread-safety: the trainer thread.
 #ifndef RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
 #define RINGTAIL_APPS_PLAN_FOLLOW_PLAN_H_
@@ -11,9 +16,9 @@
 #include <optional>
 
 #include "apps/config/run_config.h"
+#include "apps/session/world_session.h"
 #include "apps/trainer/checkpoint/resume_point.h"
 #include "apps/trainer/training_data.h"
-#include "apps/world_session.h"
 #include "core/status.h"
 
 namespace ringtail {

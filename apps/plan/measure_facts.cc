@@ -25,6 +25,7 @@ namespace ringtail {
 namespace {
 
 constexpr double kOuterMomentum = 0.6, kOuterRate = 0.7;
+constexpr int64_t kStepsOfFurtherSizes = 3;
 
 // The schemes that a plan compares, beside dense and the config's own.
 struct NamedScheme {
@@ -126,6 +127,55 @@ void AddSynchronizedNorms(const RunConfig& config, const ParameterArena& arena,
   }
 }
 
+// Ascending: the largest, a half, a quarter and so on.
+std::vector<int64_t> BatchesOf(const MeasureFactsOptions& options) {
+  std::vector<int64_t> batches;
+  for (int shift = options.fractions - 1; shift >= 0; --shift) {
+    const int64_t batch = options.largest_batch >> shift;
+    if (batch > (batches.empty() ? 0 : batches.back())) batches.push_back(batch);
+  }
+  return batches;
+}
+
+// Steps alone: what else there is to know does not depend on the images' size.
+Status MeasureFurtherSizes(Model* model, const RunConfig& config, MeasureFactsOptions options,
+                           UpdateOfStep* weights, PlannerFacts* facts) {
+  options.steps = std::min(options.steps, kStepsOfFurtherSizes);
+  options.deviation = {};  // of so few steps it would be too small
+  for (size_t i = 1; i < options.sizes.size(); ++i) {
+    SizeFacts* const size = facts->add_further_size();
+    size->set_image_size(options.sizes[i].image_size);
+    size->set_share(options.sizes[i].share);
+    for (const int64_t batch : BatchesOf(options)) {
+      RT_ASSIGN_OR_RETURN(MeasuredStep step,
+                          MeasureStep(model, config, batch, size->image_size(), options, weights));
+      *size->add_step() = std::move(step.facts);
+    }
+  }
+  return OkStatus();
+}
+
+// What loading images takes, if there are any.
+Status AddLoading(const RunConfig& config, const MeasureFactsOptions& options,
+                  PlannerFacts* facts) {
+  if (options.data == nullptr) return OkStatus();
+  const auto measure = [&](int64_t image_size) {
+    return MeasureLoading(config, *options.data, image_size, options.ranks_here);
+  };
+  RT_ASSIGN_OR_RETURN(const LoadingCost cost, measure(facts->image_size()));
+  facts->set_load_cpu_s(cost.load_s);
+  facts->set_decode_cpu_s(cost.decode_s);
+  facts->set_cached_share(cost.cached_share);
+  for (SizeFacts& size : *facts->mutable_further_size()) {
+    RT_ASSIGN_OR_RETURN(const LoadingCost of_size, measure(size.image_size()));
+    size.set_load_cpu_s(of_size.load_s);
+    size.set_decode_cpu_s(of_size.decode_s);
+  }
+  facts->set_epochs(config.train().epochs());
+  facts->set_shards(config.data().shards());
+  return OkStatus();
+}
+
 // What this run exchanges is compressed with.
 const CompressionConfig& OwnCompression(const DistConfig& config) {
   return UsesLocalRounds(config) ? config.local().compression() : config.compression();
@@ -164,20 +214,19 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::Create(loaded.config.optim(), &arena));
   UpdateOfStep weights(loaded.config.optim(), optimizer.get(), &arena);
   UpdateParts parts;
-  int64_t before = 0;
-  for (int shift = options.fractions - 1; shift >= 0; --shift) {
-    const int64_t batch = options.largest_batch >> shift;
-    if (batch <= before) continue;
-    RT_ASSIGN_OR_RETURN(MeasuredStep step,
-                        MeasureStep(model.get(), loaded.config, batch, options, &weights));
+  const int64_t first_size = options.sizes.front().image_size;
+  for (const int64_t batch : BatchesOf(options)) {
+    RT_ASSIGN_OR_RETURN(MeasuredStep step, MeasureStep(model.get(), loaded.config, batch,
+                                                       first_size, options, &weights));
     *facts.add_step() = std::move(step.facts);
     facts.set_update_s(step.update_s);  // of the largest batch at last
     parts = step.parts;
     facts.set_step_deviation(step.deviation);
     facts.set_wake_delay_s(step.wake_delay_s);
     facts.set_elementwise_update(Optimizer::UpdatesElementwise(loaded.config.optim()));
-    before = batch;
   }
+  facts.set_image_size(first_size);
+  RT_RETURN_IF_ERROR(MeasureFurtherSizes(model.get(), loaded.config, options, &weights, &facts));
   const MeasuredUpdate update{.grad_scale = 1 / static_cast<double>(options.largest_batch),
                               .optimizer_s = parts.optimizer_s,
                               .first_step = kWarmUpSteps + options.steps,
@@ -191,16 +240,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
   RT_ASSIGN_OR_RETURN(const double merge,
                       MeasureMerge(loaded.config.dist().local(), &arena, options.steps));
   facts.set_merge_s(merge);
-  if (options.data != nullptr) {
-    RT_ASSIGN_OR_RETURN(
-        const LoadingCost cost,
-        MeasureLoading(loaded.config, *options.data, options.image_size, options.ranks_here));
-    facts.set_load_cpu_s(cost.load_s);
-    facts.set_decode_cpu_s(cost.decode_s);
-    facts.set_cached_share(cost.cached_share);
-    facts.set_epochs(loaded.config.train().epochs());
-    facts.set_shards(loaded.config.data().shards());
-  }
+  RT_RETURN_IF_ERROR(AddLoading(loaded.config, options, &facts));
   RT_RETURN_IF_ERROR(
       MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));
   return facts;

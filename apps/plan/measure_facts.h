@@ -3,8 +3,8 @@
 //
 // Steps do not wait for images, so data_wait_s stays 0; input threads that share the cores load them
 // meanwhile (step_images.h). The network is not measured, and `cluster` is left to the caller.
-// Cost: some seconds, of which most is spent in steps of the largest batch; and the measurement of
-// convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
+// Cost: some seconds, of which most is spent in steps of the largest batch and images; and the
+// measurement of convolutions that this machine has never seen. Thread-safety: the trainer thread only. Errors:
 // those of the config and the net.
 #ifndef RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_
 #define RINGTAIL_APPS_PLAN_MEASURE_FACTS_H_
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/config/run_config.h"
+#include "apps/plan/size_shares.h"
 #include "apps/trainer/training_data.h"
 #include "core/status.h"
 #include "dist/planner/planner.pb.h"
@@ -23,7 +24,9 @@ namespace ringtail {
 
 struct MeasureFactsOptions {
   int64_t largest_batch = 64;
-  int64_t image_size = 64;
+  // Sizes of images in the order of training, of which the first one is measured in all detail: of the
+  // others fewer steps are. Not empty.
+  std::vector<SizeShare> sizes = {{.image_size = 64}};
   int64_t steps = 8;  // timed per batch; medians count
   int fractions = 4;  // batches measured: the largest, a half, a quarter and so on
   // Whose images steps are made with, to see what loading them costs; null: random ones, at no cost.
@@ -32,9 +35,10 @@ struct MeasureFactsOptions {
   bool frozen = true;  // what train.freeze names; false: as after train.freeze_epochs
   // Names of kSchemes, beside the config's own; every one of them by default.
   std::vector<std::string> schemes = AllSchemes();
-  // Creates a net for batches of `batch` images by calling `create`; ranks that measure together have
+  // Creates a net for `batch` images of a size by calling `create`; ranks that measure together have
   // to agree on convolutions (apps/trainer/set_up_in_turn.h). By default it just does.
-  std::function<Status(int64_t batch, const std::function<Status()>& create)> set_up = {};
+  std::function<Status(int64_t batch, int64_t image_size, const std::function<Status()>& create)>
+      set_up = {};
   // Of ranks that measure together: by how much their steps, the seconds of this one's, vary from rank to
   // rank. By default one rank's from step to step.
   std::function<StatusOr<double>(const std::vector<double>& step_s)> deviation = {};

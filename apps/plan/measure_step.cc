@@ -17,18 +17,18 @@
 namespace ringtail {
 namespace {
 
-StatusOr<std::unique_ptr<Net>> CreateNet(Model* model, int64_t batch,
+StatusOr<std::unique_ptr<Net>> CreateNet(Model* model, int64_t batch, int64_t image_size,
                                          const MeasureFactsOptions& options) {
   std::unique_ptr<Net> net;
   const auto create = [&]() -> Status {
     RT_ASSIGN_OR_RETURN(net,
                         AdviseOnMemory(Net::Create(model, {.batch = batch,
-                                                           .image_size = options.image_size,
+                                                           .image_size = image_size,
                                                            .algorithms = &ProgramAlgorithms()}),
                                        "a lower --part-batch or --image-size"));
     return OkStatus();
   };
-  RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, create) : create());
+  RT_RETURN_IF_ERROR(options.set_up ? options.set_up(batch, image_size, create) : create());
   return net;
 }
 
@@ -97,11 +97,12 @@ StepParts TimeStep(Net* net, int64_t step, const BatchView& images, int64_t batc
 }  // namespace
 
 StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_t batch,
-                                   const MeasureFactsOptions& options, UpdateOfStep* weights) {
-  RT_ASSIGN_OR_RETURN(const auto net, CreateNet(model, batch, options));
+                                   int64_t image_size, const MeasureFactsOptions& options,
+                                   UpdateOfStep* weights) {
+  RT_ASSIGN_OR_RETURN(const auto net, CreateNet(model, batch, image_size, options));
   RT_ASSIGN_OR_RETURN(const auto images, StepImages::Create(*model, config,
                                                             {.batch = batch,
-                                                             .image_size = options.image_size,
+                                                             .image_size = image_size,
                                                              .data = options.data,
                                                              .ranks_here = options.ranks_here}));
   ComputeWatch watch(CoresOfThisRank());

@@ -23,7 +23,8 @@ constexpr int64_t kWarmUpSteps = 2;  // before the steps that count
 
 // Medians of `options.steps` steps of `batch` images, without what input threads take meanwhile.
 StatusOr<MeasuredStep> MeasureStep(Model* model, const RunConfig& config, int64_t batch,
-                                   const MeasureFactsOptions& options, UpdateOfStep* weights);
+                                   int64_t image_size, const MeasureFactsOptions& options,
+                                   UpdateOfStep* weights);
 
 }  // namespace ringtail
 

@@ -86,8 +86,10 @@ StatusOr<PlannerFacts> MeasureTogether(const LoadedConfig& loaded, MeasureFactsO
                                        TrainingWorld* world) {
   const ScopedPhase measuring(world->progress(), Phase::kSetUp);
   options.ranks_here = RanksHere(*world);
-  options.set_up = [world](int64_t batch, const std::function<Status()>& create) -> Status {
-    RT_RETURN_IF_ERROR(SetUpInTurn(world, fmt::format("batch {}", batch), create));
+  options.set_up = [world](int64_t batch, int64_t image_size,
+                           const std::function<Status()>& create) -> Status {
+    RT_RETURN_IF_ERROR(
+        SetUpInTurn(world, fmt::format("batch {} of {} pixels", batch, image_size), create));
     return world->Barrier();  // steps begin at the same time
   };
   if (!world->alone()) {

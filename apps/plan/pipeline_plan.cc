@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 
@@ -12,6 +13,7 @@
 #include "apps/trainer/pipeline/stage_choice.h"
 #include "core/text/counted.h"
 #include "core/units.h"
+#include "dist/planner/image_sizes.h"
 #include "dist/planner/step_timetable.h"
 #include "layers/net/graph.h"
 
@@ -38,13 +40,13 @@ int64_t BusiestBytes(const PipelinePartition& partition, int micro_batches) {
   return most * micro_batches;
 }
 
-}  // namespace
-
-StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
-                                                   const PlannerFacts& facts,
-                                                   const NetworkFacts& network, int64_t batch,
-                                                   int64_t image_size) {
+// Facts of one size of images.
+StatusOr<std::optional<PipelinePlan>> PlanOfSize(const LoadedConfig& loaded,
+                                                 const PlannerFacts& facts,
+                                                 const NetworkFacts& network, int64_t batch) {
   const std::optional<PipelinePlan> none;
+  const int64_t image_size =
+      facts.image_size() > 0 ? facts.image_size() : TrainingImageSizes(loaded.config).front();
   PipelinePlan plan;
   plan.shape = PipelineShapeOf(loaded.config);
   plan.shape.stages = network.hosts * network.ranks_per_host;
@@ -79,6 +81,32 @@ StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
   plan.images_per_s = static_cast<double>(batch) / plan.step_s;
   plan.sent_bytes = BusiestBytes(*partition, plan.shape.micro_batches);
   return std::optional(std::move(plan));
+}
+
+}  // namespace
+
+StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
+                                                   const PlannerFacts& facts,
+                                                   const NetworkFacts& network, int64_t batch) {
+  std::optional<PipelinePlan> shown;
+  double largest_share = 0, step_s = 0, waiting_s = 0, sent_bytes = 0;
+  for (const auto& [share, of_size] : SizesOf(facts)) {
+    RT_ASSIGN_OR_RETURN(std::optional<PipelinePlan> plan,
+                        PlanOfSize(loaded, of_size, network, batch));
+    if (!plan) return plan;
+    step_s += share * plan->step_s;
+    waiting_s += share * plan->step_s * plan->waits;
+    sent_bytes += share * static_cast<double>(plan->sent_bytes);
+    if (share > largest_share) {
+      largest_share = share;
+      shown = std::move(plan);
+    }
+  }
+  shown->step_s = step_s;
+  shown->waits = waiting_s / step_s;
+  shown->images_per_s = static_cast<double>(batch) / step_s;
+  shown->sent_bytes = std::llround(sent_bytes);
+  return shown;
 }
 
 std::string DescribePipeline(const PipelinePlan& plan, double best_images_per_s) {

@@ -31,12 +31,12 @@ struct PipelinePlan {
   std::vector<std::string> cut_after;  // for dist.model_parallel.pipeline
 };
 
-// For steps of `batch` images of all ranks. None if there is one rank, if the net has fewer places to
+// For steps of `batch` images of all ranks: the mean one of all sizes of images, the cut that of the size
+// with the most steps. None if there is one rank, if the net has fewer places to
 // cut than that takes, or if the facts are of another network than the config.
 StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
                                                    const PlannerFacts& facts,
-                                                   const NetworkFacts& network, int64_t batch,
-                                                   int64_t image_size);
+                                                   const NetworkFacts& network, int64_t batch);
 
 // One line: the pipeline beside the best way to train whole networks, and whether it pays.
 std::string DescribePipeline(const PipelinePlan& plan, double best_images_per_s);

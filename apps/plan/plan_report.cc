@@ -12,7 +12,7 @@
 #include "core/text/counted.h"
 #include "core/units.h"
 #include "dist/gradients/gradient_buckets.h"
-#include "dist/planner/advice.h"
+#include "dist/planner/image_sizes.h"
 #include "dist/planner/shown_choices.h"
 
 namespace ringtail {
@@ -42,6 +42,14 @@ std::string Head(const PlannerFacts& facts, const NetworkFacts& network) {
       Counted(network.hosts, "host"), network.cores_per_host,
       network.cores_per_host == 1 ? "core" : "cores", Counted(network.ranks_per_host, "rank"),
       link.seconds_per_byte > 0 ? 1e-6 / link.seconds_per_byte : INFINITY, link.latency_s * 1e6);
+  if (facts.further_size_size() > 0) {
+    std::vector<std::string> sizes;
+    for (const auto& [share, of_size] : SizesOf(facts)) {
+      sizes.push_back(fmt::format("{} ({:.0f} %)", of_size.image_size(), share * kPercent));
+    }
+    head += fmt::format("means of the steps of a run with images of {} pixels\n",
+                        fmt::join(sizes, ", "));
+  }
   if (network.cores_per_rank() != facts.cores()) {
     head += fmt::format(
         "computing was measured on {} and is taken to be {:.4g} times as fast on "
@@ -87,7 +95,8 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
 
 Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAnswer* answer) {
   answer->recommended = answer->found.recommended;
-  const SearchSpace part = ShownPart(question.space, TrainedNetOf(*question.config));
+  SearchSpace part = ShownPart(question.space, TrainedNetOf(*question.config));
+  part.fewest_images = FewestShownImages(*question.facts);
   answer->shown = !part.schemes.empty();
   if (!question.slowness.empty()) {
     RT_ASSIGN_OR_RETURN(answer->unequal,

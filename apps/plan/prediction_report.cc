@@ -14,16 +14,25 @@ namespace ringtail {
 
 void PredictionReport::Expect(PredictPeriod predict) {
   predict_ = std::move(predict);
+  compared_.clear();
+  image_size_ = 0;
+}
+
+// Sizes follow one another; a size that comes once more has been compared.
+void PredictionReport::BeginSize(int64_t image_size) {
+  image_size_ = image_size;
+  done_ = compared_.contains(image_size);
   prediction_.reset();
-  steps_ = image_size_ = 0;
+  steps_ = 0;
   summing_ = false;
+  sums_ = {};
 }
 
 // Sums begin anew.
 void PredictionReport::Predict(int local_steps) {
-  auto predicted = predict_(local_steps);
+  auto predicted = predict_(image_size_, local_steps);
   if (!predicted.ok()) {
-    predict_ = nullptr;
+    done_ = true;
     return;
   }
   prediction_ = *predicted;
@@ -35,11 +44,8 @@ void PredictionReport::OnStep(const Metrics& step, const TrainingPlan& plan) {
   next_->OnStep(step, plan);
   if (!predict_) return;
   const int64_t image_size = plan.PhaseAt(step.step - 1).image_size;
-  if (image_size_ == 0) image_size_ = image_size;
-  if (image_size != image_size_) {
-    predict_ = nullptr;
-    return;
-  }
+  if (image_size != image_size_) BeginSize(image_size);
+  if (done_) return;
   ++steps_;
   if (summing_) {
     ++sums_.steps;
@@ -56,14 +62,14 @@ void PredictionReport::OnStep(const Metrics& step, const TrainingPlan& plan) {
 // An overlapped round is heard of at the end of the next one: what it left exposed lies there, too.
 void PredictionReport::OnRound(const Metrics& round) {
   next_->OnRound(round);
-  if (!predict_) return;
+  if (!predict_ || done_) return;
   if (summing_) sums_.exchange += round.own.exposed_comm_ms;
   AtBoundary(round.step, static_cast<int>(round.local_steps));
 }
 
 void PredictionReport::OnBatchGrowth(const std::string& description) {
   next_->OnBatchGrowth(description);
-  if (steps_ > 0) predict_ = nullptr;
+  if (image_size_ > 0) predict_ = nullptr;  // steps have begun
 }
 
 void PredictionReport::OnEvaluation(const Metrics& evaluation, bool best_so_far) {
@@ -73,7 +79,7 @@ void PredictionReport::OnEvaluation(const Metrics& evaluation, bool best_so_far)
 // After steps that were exchanged together: a round of local steps, or a step of all ranks (0).
 void PredictionReport::AtBoundary(int64_t step, int local_steps) {
   if (!prediction_ || predicted_of_ != local_steps) Predict(local_steps);
-  if (!prediction_ || !predict_) return;
+  if (!prediction_ || done_) return;
   if (!summing_ && steps_ >= kWarmUpSteps) {
     summing_ = true;
     sums_ = {};
@@ -84,8 +90,9 @@ void PredictionReport::AtBoundary(int64_t step, int local_steps) {
   metrics.step = step;
   metrics.compared_steps = sums_.steps;
   metrics.terms = Terms();
-  predict_ = nullptr;
-  LogInfo(DescribeComparison(metrics.compared_steps, metrics.terms));
+  done_ = true;
+  compared_.insert(image_size_);
+  LogInfo(DescribeComparison(metrics.compared_steps, image_size_, metrics.terms));
   record_(metrics);
 }
 
@@ -105,7 +112,8 @@ std::vector<PredictedTerm> PredictionReport::Terms() const {
       {"step", s.sum() * predicted, sums_.whole * measured}};
 }
 
-std::string DescribeComparison(int64_t steps, const std::vector<PredictedTerm>& terms) {
+std::string DescribeComparison(int64_t steps, int64_t image_size,
+                               const std::vector<PredictedTerm>& terms) {
   const PredictedTerm& step = terms.back();
   std::vector<std::string> words, far_off;
   for (const PredictedTerm& term : terms) {
@@ -120,10 +128,10 @@ std::string DescribeComparison(int64_t steps, const std::vector<PredictedTerm>& 
   }
   const std::string verdict = far_off.empty() ? "no term is off by more than 10 % of the step"
                                               : fmt::format("{}", fmt::join(far_off, ", "));
-  return fmt::format("{} took {:.1f} ms each, {:.1f} predicted ({:+.0f} %): {}; {}",
-                     Counted(steps, "step"), step.measured_ms, step.predicted_ms,
-                     (step.predicted_ms / step.measured_ms - 1) * kPercent, fmt::join(words, ", "),
-                     verdict);
+  return fmt::format(
+      "{} with images of {} pixels took {:.1f} ms each, {:.1f} predicted ({:+.0f} %): {}; {}",
+      Counted(steps, "step"), image_size, step.measured_ms, step.predicted_ms,
+      (step.predicted_ms / step.measured_ms - 1) * kPercent, fmt::join(words, ", "), verdict);
 }
 
 }  // namespace ringtail

@@ -16,8 +16,10 @@
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/parameter_server/rule_choice.h"
-#include "dist/planner/advice.h"
+#include "dist/planner/decoded_share.h"
 #include "dist/planner/host_choice.h"
+#include "dist/planner/image_sizes.h"
+#include "dist/planner/prediction.h"
 #include "dist/planner/shown_choices.h"
 #include "dist/planner/step_simulator.h"
 
@@ -47,6 +49,7 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
   choice.buckets = BucketsOf(dist);
   choice.scheme = SchemeOf(dist, facts);
   choice.divided = dist.model_parallel().linear() != ModelParallelConfig::WHOLE;
+  choice.parts = config.train().accumulation();
   if (UsesLocalRounds(dist)) {
     choice.period = PeriodOf(dist.local());
     choice.overlap = dist.local().overlap();
@@ -66,8 +69,8 @@ std::string WithBest(const std::string& advice, const Prediction& best, int64_t 
   const int64_t planned = best.choice.global_batch;
   const std::string instead = planned < batch ? fmt::format(" instead of {}", batch) : "";
   if (best.choice.hosts == 1) {
-    return fmt::format("{}; train on one host, {} in a step{}", advice, Counted(planned, "image"),
-                       instead);
+    return fmt::format("{}; train on {}, {} in a step{}, or beside hosts that wait: {}", advice,
+                       Describe(best.choice), Counted(planned, "image"), instead, flags);
   }
   const std::string divided =
       instead.empty() ? ""
@@ -110,7 +113,7 @@ StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
   return MeasureFacts(
       *generation.run->options.loaded,
       {.largest_batch = std::max<int64_t>(part, 1),
-       .image_size = generation.plan.PhaseAt(0).image_size,
+       .sizes = SizeSharesOf(config),
        .steps = kSteps,
        .fractions = fractions,
        .data = generation.run->options.data,
@@ -120,11 +123,38 @@ StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
                                               : ShownSchemes(TrainedNetOf(config))});
 }
 
-// Of the first epoch, whose steps are compared.
-PredictPeriod PredictionOf(PlannerFacts facts, const NetworkFacts& network, const Choice& current) {
-  facts.set_epochs(1);
-  auto simulator = std::make_shared<StepSimulator>(facts, network);
-  return [simulator, current](int local_steps) {
+// Of the images that a rank loads in the epoch after so many, the share that it has to decode.
+double DecodedInEpoch(double after, int64_t ranks, const PlannerFacts& facts) {
+  const auto until = [&](double epochs) {
+    if (epochs <= 0) return 0.0;
+    const double share = ranks == facts.shards()
+                             ? DecodedShareOfShard(ranks, epochs, facts.cached_share())
+                             : DecodedShare(ranks, epochs, facts.cached_share());
+    return epochs * share;
+  };
+  return until(after + 1) - until(after);
+}
+
+// Of the first epoch of each size of images, whose steps are compared.
+StatusOr<std::shared_ptr<StepSimulator>> SimulatorOf(int64_t image_size, const PlannerFacts& facts,
+                                                     const NetworkFacts& network,
+                                                     const std::vector<SizeShare>& sizes) {
+  std::optional<PlannerFacts> of_size = OfImageSize(facts, image_size);
+  const auto size = std::ranges::find(sizes, image_size, &SizeShare::image_size);
+  if (!of_size || size == sizes.end()) {
+    return InvalidArgument(fmt::format("nothing was measured with images of {}", image_size));
+  }
+  const int64_t ranks = int64_t{network.hosts} * network.ranks_per_host;
+  of_size->set_decode_cpu_s(of_size->decode_cpu_s() *
+                            DecodedInEpoch(size->from_epoch, ranks, *of_size));
+  of_size->set_epochs(1);  // of which all that are left are decoded
+  return std::make_shared<StepSimulator>(*of_size, network);
+}
+
+PredictPeriod PredictionOf(const PlannerFacts& facts, const NetworkFacts& network,
+                           const Choice& current, const std::vector<SizeShare>& sizes) {
+  return [=](int64_t image_size, int local_steps) -> StatusOr<Prediction> {
+    RT_ASSIGN_OR_RETURN(const auto simulator, SimulatorOf(image_size, facts, network, sizes));
     return simulator->Simulate(WithRounds(current, local_steps));
   };
 }
@@ -140,7 +170,9 @@ ServerPrediction PredictionOfServers(const Generation& generation, const Planner
 
 StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& network,
                             const SearchSpace& space) {
-  return ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), space);
+  SearchSpace shown = space;
+  shown.fewest_images = FewestShownImages(facts);
+  return ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), shown);
 }
 
 }  // namespace
@@ -213,7 +245,8 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   const Choice current = ChoiceOf(config, facts, network, all);
   if (predict != nullptr) {
     const int64_t own = generation.division.own.batch;
-    *predict = PredictionOf(facts, network, WithShare(current, own, generation.world->size()));
+    *predict = PredictionOf(facts, network, WithShare(current, own, generation.world->size()),
+                            SizeSharesOf(config));
   }
   if (follows_plan) return std::optional<std::string>();
   return AdviseOn(facts, network, current, space, flags);

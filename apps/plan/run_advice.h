@@ -1,12 +1,15 @@
 // What a run of several hosts should be told before its first step: that together they train slower
 // than one of them would alone, or that another way that is as accurate is much faster.
 //
-//   measured here: a step of this rank's batch, the optimizer   (measure_facts.h)
+//   measured here: a step of this rank's batch with images of    (measure_facts.h)
+//   each size, the optimizer
 //   measured when the ranks joined: the links                   (dist/probe.h)
 //   predicted: images/s of the run as it is set, of one host alone, of what dist.plan: AUTO would
 //   choose                                                      (dist/planner/)
 //
-// The run is predicted with its own batch, one host and the plan with that of one host (plan_flags.h),
+// Speeds are of the mean step of the whole run (dist/planner/image_sizes.h): what is slower than one host
+// with small images may be faster with large ones.
+// The run is predicted with its own batch, in as many parts as it has (train.accumulation), one host and the plan with that of one host (plan_flags.h),
 // whose accuracy is known. So a run that is fast because its batch has grown with its ranks is told
 // nothing, unless one host is faster still or the plan is, by kWorthSaying; then the sentence names both
 // batches.
@@ -33,9 +36,9 @@ namespace ringtail {
 // Another way has to be faster by this factor to be worth a sentence.
 inline constexpr double kWorthSaying = 1.3;
 
-// What is predicted of the run as it is set, with rounds of so many local steps; 0: of its steps before
-// rounds begin, or of a run without them.
-using PredictPeriod = std::function<StatusOr<Prediction>(int local_steps)>;
+// What is predicted of the run as it is set, in its first epoch with images of this size, with rounds of so
+// many local steps; 0: of its steps before rounds begin, or of a run without them.
+using PredictPeriod = std::function<StatusOr<Prediction>(int64_t image_size, int local_steps)>;
 
 // One sentence; nothing if there is nothing to say, if there is only one host, or if the run follows a
 // plan. A run that finds its period by itself (dist.local.period_rule) is predicted with the longest rounds

@@ -3,7 +3,8 @@
 
 A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
 command continues with the cells that are missing. One host is k times one core alone, which is more than k cores of a host reach: the
-mean of this machine's cores, each measured by itself, since ranks run now on one and now on another. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
+mean of this machine's cores, each measured by itself, since ranks run now on one and now on another. The recipe is one run of all sizes with
+one plan, as a user's; what hosts make of each size is the median of its steps. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
 other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step.
 
 How many images a host has to decode depends on the epoch: with N hosts each meets an image in an epoch with probability 1/N, and keeps it
@@ -37,6 +38,7 @@ import dilated_report  # noqa: E402
 
 RECIPE = {64: 6, 96: 6, 128: 4}  # epochs by image size
 STEPS = {64: 4, 96: 2, 128: 2}   # of an epoch, so that each run has 24 or 32
+STEPS_OF_WHOLE = 4               # of an epoch of a run of all sizes
 FIRST_STEPS = 2                  # first touches, and the time until all ranks are there; in a recipe they take no time
 POINTS = [(2, 8, '1gbit'), (4, 8, '1gbit'), (8, 8, '1gbit'), (8, 8, '100mbit')]
 WAY_POINTS = [(*point, 64) for point in POINTS] + [(8, 8, '1gbit', 96), (8, 8, '1gbit', 128)]
@@ -72,9 +74,18 @@ def recipe(args, pixels, more=()):
     return ['--config', study.SIXTEEN_EPOCHS, '--data', os.path.abspath(args.data), *study.sets(overrides)]
 
 
+def whole_recipe(args):
+    """The same of a run of all sizes, as the config has them."""
+    last = (BATCH * STEPS_OF_WHOLE + MORE) // 2 - 1
+    overrides = ['train.evaluate_flipped=false', f'train.evaluate_every_epochs={epochs_of(max(RECIPE))[1]}', 'data.split.train.first=0',
+                 f'data.split.train.last={last}', f'data.split.validation.first={last + 1}',
+                 f'data.split.validation.last={last + VALIDATION}'] + args.set
+    return ['--config', study.SIXTEEN_EPOCHS, '--data', os.path.abspath(args.data), *study.sets(overrides)]
+
+
 def training(args, pixels, output, more):
-    """The command of a run, without the folder of the program."""
-    return ['dogs_vs_cats', 'train', *recipe(args, pixels), '--output', output, *more]
+    """The command of a run, without the folder of the program. Without pixels, of all sizes."""
+    return ['dogs_vs_cats', 'train', *(recipe(args, pixels) if pixels else whole_recipe(args)), '--output', output, *more]
 
 
 def by_hand(hosts, pixels, coding, steps=FEW_STEPS):
@@ -96,13 +107,27 @@ def run(args, hosts, cores, rate, pixels, apart, way):
     with tempfile.TemporaryDirectory() as folder:
         more = [] if apart else flags_of(hosts, pixels, way)
         command = [os.path.join(study.ROOT, 'tests/cluster/dilated.sh'), '-n', str(hosts), '-k', str(cores), '-r', rate, '--json', '--warm-up',
-                   str(FIRST_STEPS if way else warm_up_steps(pixels)), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
+                   str(warm_up_steps(pixels) if pixels and not way else FIRST_STEPS), *(['--apart'] if apart else []), '--programs', os.path.abspath(args.programs), '--',
                    *training(args, pixels, os.path.join(folder, 'run'), more)]
         done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        return {'failed': done.stderr[-2000:]}
+        if done.returncode != 0:
+            return {'failed': done.stderr[-2000:]}
+        sizes = {} if pixels else {'by_size': speeds_by_size(pathlib.Path(folder, 'run/metrics.jsonl'), hosts, cores)}
     plan = [line.split('plan: ', 1)[1] for line in done.stderr.splitlines() if 'plan: ' in line]
-    return {**json.loads(done.stdout), 'plan': plan[:1]}
+    return {**json.loads(done.stdout), **sizes, 'plan': plan[:1]}
+
+
+def speeds_by_size(metrics, hosts, cores):
+    """Images/s of a run of all sizes, in the time of the hosts."""
+    dilation = dilated.Dilation(hosts, cores, rate=None, slow={}, here=len(os.sched_getaffinity(0)))
+    found = {pixels: [] for pixels in RECIPE}
+    with metrics.open(encoding='utf-8') as file:
+        for number, step in enumerate(line for line in map(json.loads, file) if line['kind'] == 'step'):
+            epoch = number // STEPS_OF_WHOLE
+            pixels = next(size for size in RECIPE if epoch < epochs_of(size)[1])
+            if number >= FIRST_STEPS:
+                found[pixels].append(step['images_per_s'])
+    return {str(pixels): statistics.median(speeds) * dilation.factor for pixels, speeds in found.items()}
 
 
 def run_alone(args, pixels):
@@ -180,7 +205,7 @@ def kept(args, name, make):
 
 
 def cell(args, hosts, cores, rate, pixels, apart=False, way=None):
-    name = f'{hosts}-{cores}-{rate}-{pixels}{"-apart" if apart else ""}{"-" + way.replace(" ", "_") if way else ""}'
+    name = f'{hosts}-{cores}-{rate}-{pixels or "recipe"}{"-apart" if apart else ""}{"-" + way.replace(" ", "_") if way else ""}'
     return kept(args, name, lambda: run_alone(args, pixels) if hosts == 1 else run(args, hosts, cores, rate, pixels, apart, way))
 
 
@@ -213,18 +238,25 @@ def times_one_host(args, hosts, cores, rate, pixels, apart=False):
     return together / alone if alone and together else None
 
 
+def points_of(args, hosts, cores, rate, apart):
+    """By image size, times one host."""
+    found = (cell(args, hosts, cores, rate, pixels=None) or {}).get('by_size', {})
+    alone = {pixels: one_host(args, hosts, cores, pixels, apart) for pixels in RECIPE}
+    return {pixels: found[str(pixels)] / alone[pixels] if found and alone[pixels] else None for pixels in RECIPE}
+
+
 def print_points(args, apart=False):
     if apart:
         print('\nTimes a host that trains by itself beside the others, in the same slow motion:')
-    print('\n| hosts | cores | links | ' + ' | '.join(f'{pixels} pixels' for pixels in RECIPE) + ' | recipe |\n|---|---|---|---|---|---|---|')
+    print('\n| hosts | cores | links | ' + ' | '.join(f'{pixels} pixels' for pixels in RECIPE) + ' | recipe | plan |\n|---|---|---|---|---|---|---|---|')
     for hosts, cores, rate in POINTS:
-        times = {pixels: times_one_host(args, hosts, cores, rate, pixels, apart) for pixels in RECIPE}
-        recipe = ''
+        times = points_of(args, hosts, cores, rate, apart)
+        together, recipe = cell(args, hosts, cores, rate, pixels=None), ''
         if all(times.values()):
             alone = {pixels: epochs / one_host(args, hosts, cores, pixels, apart) for pixels, epochs in RECIPE.items()}
             recipe = f'**{sum(alone.values()) / sum(alone[pixels] / times[pixels] for pixels in RECIPE):.2f}**'
-        shown = ' | '.join(f'{value:.2f}' if value else '' for value in times.values())
-        print(f'| {hosts} | {cores} | {rate} | {shown} | {recipe} |')
+        shown = ' | '.join(f'{value:.2f}' if value else why_not(together) for value in times.values())
+        print(f'| {hosts} | {cores} | {rate} | {shown} | {recipe} | {"".join((together or {}).get("plan", []))} |')
 
 
 def print_grid(args):

@@ -30,6 +30,7 @@ struct Choice {
   // Images are divided in proportion to the ranks' speeds, not evenly (shares_by_speed.h); not of
   // ranks that divide layers.
   bool by_speed = false;
+  int64_t parts = 0;  // of a rank's step, as train.accumulation has them; 0: those that are fastest
 
   bool has_rounds() const { return rounds || period > 1 || overlap; }
 
@@ -38,13 +39,14 @@ struct Choice {
            algorithm == other.algorithm && buckets.bytes == other.buckets.bytes &&
            buckets.end_bytes == other.buckets.end_bytes && scheme == other.scheme &&
            period == other.period && overlap == other.overlap && rounds == other.rounds &&
-           divided == other.divided && by_speed == other.by_speed;
+           divided == other.divided && by_speed == other.by_speed && parts == other.parts;
   }
 };
 
-// "8 hosts, linear8, 8 local steps, overlapped"; "one host"; "8 hosts, dense, every step"; "8 hosts,
-// dense, 1 local step"; "4 hosts, linear layers divided, every step"; "4 hosts, dense, every step,
-// images divided by speed"
+// "8 hosts, linear8, 8 local steps, overlapped"; "8 hosts, dense, every step"; "8 hosts, dense, 1
+// local step"; "4 hosts, linear layers divided, every step"; "4 hosts, dense, every step, images
+// divided by speed"; of the ranks of one host "one host, top_k 1%, every step", and "one host" where
+// they add up gradients as they are, in every step.
 std::string Describe(const Choice& choice);
 
 }  // namespace ringtail

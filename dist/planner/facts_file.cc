@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/config/field_check.h"
@@ -19,6 +20,7 @@ constexpr double kMostChannels = 1 << 20;
 constexpr double kMostLatency = 1000, kMostPerByte = 1, kMostCpuPerByte = 1e-3,
                  kMostCpuPerMessage = 1, kMostDeviation = 10, kMostWakeDelay = 10;
 constexpr int kMostParameters = 10'000, kMostBatches = 64, kMostSchemes = 64;
+constexpr int kMostSizes = 64, kMostImageSize = 65'536;
 constexpr double kMostBatch = 1 << 20, kMostLoading = 1e3, kMostEpochs = 1e6;
 constexpr double kRounding = 1 + 1e-9;  // of a sum
 
@@ -77,6 +79,49 @@ Status CheckStep(const FieldCheck& check, const StepFacts& step, int64_t batch_b
     before = step.finish_s(i);
   }
   return OkStatus();
+}
+
+Status CheckSteps(const FieldCheck& check,
+                  const google::protobuf::RepeatedPtrField<StepFacts>& steps, int parameters) {
+  int64_t batch = 0;
+  for (int i = 0; i < steps.size(); ++i) {
+    const FieldCheck within = check.Within(fmt::format("step[{}]", i));
+    RT_RETURN_IF_ERROR(CheckStep(within, steps[i], batch, parameters));
+    batch = steps[i].batch();
+  }
+  return OkStatus();
+}
+
+bool SameBatches(const google::protobuf::RepeatedPtrField<StepFacts>& a,
+                 const google::protobuf::RepeatedPtrField<StepFacts>& b) {
+  return std::ranges::equal(a, b, {}, &StepFacts::batch, &StepFacts::batch);
+}
+
+Status CheckSizes(const FieldCheck& check, const PlannerFacts& facts) {
+  RT_RETURN_IF_ERROR(check.Between("image_size", facts.image_size(), 0, kMostImageSize));
+  RT_RETURN_IF_ERROR(CheckLength(check, "further_size", facts.further_size_size(), 0, kMostSizes));
+  std::set<int64_t> sizes = {facts.image_size()};
+  double shares = 0;
+  for (int i = 0; i < facts.further_size_size(); ++i) {
+    const FieldCheck within = check.Within(fmt::format("further_size[{}]", i));
+    const SizeFacts& size = facts.further_size(i);
+    RT_RETURN_IF_ERROR(within.Between("image_size", size.image_size(), 1, kMostImageSize));
+    if (!sizes.insert(size.image_size()).second) {
+      return within.Error("image_size", fmt::format("there is another of {}", size.image_size()));
+    }
+    RT_RETURN_IF_ERROR(within.PositiveUpTo("share", size.share(), 1));
+    shares += size.share();
+    RT_RETURN_IF_ERROR(within.Between("load_cpu_s", size.load_cpu_s(), 0, kMostLoading));
+    RT_RETURN_IF_ERROR(within.Between("decode_cpu_s", size.decode_cpu_s(), 0, kMostLoading));
+    RT_RETURN_IF_ERROR(CheckSteps(within, size.step(), facts.parameter_size()));
+    if (!SameBatches(size.step(), facts.step())) {
+      return within.Error("step", "the batches are not those of the first image size");
+    }
+  }
+  if (shares < 1) return OkStatus();
+  return check.Error("further_size", fmt::format("the shares add up to {}, and leave no steps for "
+                                                 "the first image size",
+                                                 shares));
 }
 
 Status CheckLink(const FieldCheck& check, const LinkFacts& link) {
@@ -173,12 +218,8 @@ Status CheckFacts(const PlannerFacts& facts, const ConfigSource* source) {
   }
   RT_RETURN_IF_ERROR(CheckNorms(check, facts));
   RT_RETURN_IF_ERROR(CheckPreparation(check, facts));
-  int64_t batch = 0;
-  for (int i = 0; i < facts.step_size(); ++i) {
-    const FieldCheck within = check.Within(fmt::format("step[{}]", i));
-    RT_RETURN_IF_ERROR(CheckStep(within, facts.step(i), batch, facts.parameter_size()));
-    batch = facts.step(i).batch();
-  }
+  RT_RETURN_IF_ERROR(CheckSteps(check, facts.step(), facts.parameter_size()));
+  RT_RETURN_IF_ERROR(CheckSizes(check, facts));
   std::set<std::string> names = {"dense"};
   for (int i = 0; i < facts.scheme_size(); ++i) {
     const FieldCheck within = check.Within(fmt::format("scheme[{}]", i));

@@ -15,6 +15,14 @@ void Multiply(double factor, google::protobuf::RepeatedField<double>* seconds) {
   for (double& s : *seconds) s *= factor;
 }
 
+void Multiply(double factor, google::protobuf::RepeatedPtrField<StepFacts>* steps) {
+  for (StepFacts& step : *steps) {
+    step.set_forward_s(step.forward_s() * factor);
+    step.set_backward_s(step.backward_s() * factor);
+    Multiply(factor, step.mutable_finish_s());
+  }
+}
+
 // What a machine that takes `factor` times as long would have measured.
 PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   facts.set_update_s(facts.update_s() * factor);
@@ -26,10 +34,11 @@ PlannerFacts SlowedDown(PlannerFacts facts, double factor) {
   facts.set_merge_s(facts.merge_s() * factor);
   facts.set_load_cpu_s(facts.load_cpu_s() * factor);
   facts.set_decode_cpu_s(facts.decode_cpu_s() * factor);
-  for (StepFacts& step : *facts.mutable_step()) {
-    step.set_forward_s(step.forward_s() * factor);
-    step.set_backward_s(step.backward_s() * factor);
-    Multiply(factor, step.mutable_finish_s());
+  Multiply(factor, facts.mutable_step());
+  for (SizeFacts& size : *facts.mutable_further_size()) {
+    size.set_load_cpu_s(size.load_cpu_s() * factor);
+    size.set_decode_cpu_s(size.decode_cpu_s() * factor);
+    Multiply(factor, size.mutable_step());
   }
   for (SchemeFacts& scheme : *facts.mutable_scheme()) {
     Multiply(factor, scheme.mutable_encode_s());

@@ -1,5 +1,4 @@
 #include "dist/planner/prediction.h"
-#include "core/units.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +8,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/check.h"
+#include "core/units.h"
 
 namespace ringtail {
 namespace {
@@ -34,7 +36,28 @@ std::array<Part, 12> PartsOf(const PredictedSeconds& s) {
           {"roll call", "it waits for the roll call", s.roll_call}};
 }
 
+void AddShare(double share, const Prediction& other, Prediction* mean) {
+  using S = PredictedSeconds;
+  for (double S::*const part :
+       {&S::data_wait, &S::forward, &S::backward, &S::update, &S::contention, &S::waiting,
+        &S::coding, &S::wire, &S::activations, &S::batch_norm, &S::merge, &S::roll_call}) {
+    mean->seconds.*part += share * (other.seconds.*part);
+  }
+  mean->communication += share * other.communication;
+  mean->sent_bytes += share * other.sent_bytes;
+}
+
 }  // namespace
+
+Prediction MeanOf(std::span<const Prediction> predictions, std::span<const double> shares) {
+  RT_CHECK(!predictions.empty() && predictions.size() == shares.size(), "each has a share");
+  if (predictions.size() == 1) return predictions.front();
+  Prediction mean = predictions.front();
+  mean.seconds = {};
+  mean.communication = mean.sent_bytes = 0;
+  for (size_t i = 0; i < shares.size(); ++i) AddShare(shares[i], predictions[i], &mean);
+  return mean;
+}
 
 std::string Reason(const Prediction& prediction) {
   const auto parts = PartsOf(prediction.seconds);
@@ -54,6 +77,15 @@ std::string CriticalPath(const Prediction& prediction) {
   }
   return fmt::format("{} = {:.1f} ms per step", fmt::join(path, ", "),
                      prediction.step_seconds() * kMsPerSecond);
+}
+
+std::optional<std::string> SlowerThanOne(const Prediction& prediction, const Prediction& one_host) {
+  const double ratio = prediction.images_per_s() / one_host.images_per_s();
+  if (prediction.choice.hosts == 1 || ratio >= 1) return std::nullopt;
+  return fmt::format(
+      "{}: predicted {:.4g} images/s, {:.2g} times one host alone ({:.4g}), because {}",
+      Describe(prediction.choice), prediction.images_per_s(), ratio, one_host.images_per_s(),
+      Reason(prediction));
 }
 
 }  // namespace ringtail

@@ -10,6 +10,8 @@
 #define RINGTAIL_DIST_PLANNER_PREDICTION_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "dist/planner/choice.h"
@@ -49,10 +51,17 @@ struct Prediction {
   double bytes_per_image() const { return sent_bytes * ranks / images; }
 };
 
+// The mean of predictions of the same choice and parts, not empty, each of so large a share of all steps.
+Prediction MeanOf(std::span<const Prediction> predictions, std::span<const double> shares);
+
 // The longest part of the critical path in words: "the wire is exposed for 138 of 165 ms".
 std::string Reason(const Prediction& prediction);
 // "data 0.0, forward 12.1, backward 24.0, ... = 191.2 ms per step": the parts that are not zero.
 std::string CriticalPath(const Prediction& prediction);
+// What a run should be told before its first step, if several hosts are predicted to be slower than one:
+// "8 hosts, dense, every step: predicted 35 images/s, 0.15 times one host alone (239), because it waits for
+// the wire for 6502.1 of 7310.6 ms per step".
+std::optional<std::string> SlowerThanOne(const Prediction& prediction, const Prediction& one_host);
 
 }  // namespace ringtail
 

@@ -98,7 +98,8 @@ std::vector<Choice> ChoicesOf(const SearchSpace& space, int ranks_per_host) {
   choices = WithEach(choices, space.global_batches, &Choice::global_batch);
   std::erase_if(choices, [&](const Choice& choice) {
     const int64_t ranks = int64_t{choice.hosts} * ranks_per_host;
-    return ranks == 1 || choice.global_batch < ranks;
+    const int64_t fewest = choice.hosts > 1 ? space.fewest_images : 1;
+    return ranks == 1 || choice.global_batch < ranks * fewest;
   });
   choices = WithEach(choices, space.schemes, &Choice::scheme);
   std::erase_if(choices, [](const Choice& choice) {

@@ -35,7 +35,8 @@ struct SearchSpace {
   bool divided = false;  // also with linear layers divided, dense and in every step
   // Images of several hosts are divided by speed (SimulatorOptions::shares); then no layers are.
   bool by_speed = false;
-  size_t keep = 10;  // >= 1
+  int64_t fewest_images = 1;  // of a rank in a step, of several hosts
+  size_t keep = 10;           // >= 1
 };
 
 // Of all schemes of the facts; `batch` images of all ranks in every step, as one machine has them;

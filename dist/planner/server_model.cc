@@ -12,7 +12,7 @@
 #include "dist/compression/gradient_shape.h"
 #include "dist/compression/layer_costs.h"
 #include "dist/planner/exchange_jobs.h"
-#include "dist/planner/step_timetable.h"
+#include "dist/planner/image_sizes.h"
 
 namespace ringtail {
 namespace {
@@ -83,18 +83,22 @@ World WorldOf(const PlannerFacts& facts, const NetworkFacts& network, const Serv
            "ranks that serve, and one that computes");
   const double cores = network.cores_per_rank(), one_core = std::min(1.0, cores);
   const int workers = ranks - (choice.dedicated ? choice.servers : 0);
-  const ComputeTimes times = StepTimetable(facts, cores).TimesAt(choice.batch, workers);
+  double step = facts.data_wait_s(), update = 0;
+  for (const auto& [share, timetable] : TimetablesOf(facts, cores)) {
+    const ComputeTimes times = timetable.TimesAt(choice.batch, workers);
+    step += share * (times.forward + times.earlier_backward + times.backward);
+    update += share * times.update;
+  }
   const bool crosses = network.hosts > 1;
   const LinkModel& link = crosses ? network.links.between_hosts : network.links.within_host;
   World world{.workers = static_cast<double>(workers),
               .servers = static_cast<double>(choice.servers),
-              .update = times.update,
+              .update = update,
               .travel = TravelOf(facts, choice),
               .latency = link.latency_s,
               // The ranks of a host share its link.
               .seconds_per_byte = link.seconds_per_byte * (crosses ? network.ranks_per_host : 1),
               .dedicated = choice.dedicated};
-  const double step = facts.data_wait_s() + times.forward + times.earlier_backward + times.backward;
   world.compute = choice.gradients_per_push * step + world.travel.encode / one_core +
                   Sending(network, world.travel.push_bytes) / one_core;
   world.update += (world.travel.decode + Sending(network, world.travel.pull_bytes)) / one_core;

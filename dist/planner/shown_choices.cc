@@ -4,15 +4,16 @@
 #include <utility>
 
 namespace ringtail {
-namespace {
-
-constexpr char kDefaultNet[] = "dogs_vs_cats";  // configs/dogs_vs_cats.textproto
-
-}  // namespace
 
 std::vector<std::string> ShownSchemes(TrainedNet net) {
-  if (net.name == kDefaultNet && net.by_muon) return {"linear8", "hylo", "top_k 1%"};
+  if (net.is_default && net.by_muon) return {"linear8", "hylo", "top_k 1%"};
   return {"linear8"};
+}
+
+int64_t FewestShownImages(const PlannerFacts& facts) {
+  constexpr int64_t kFewestOfBatchNorm = 8;
+  const bool own_statistics = facts.buffer_elements() > 0 && facts.synchronized_channels().empty();
+  return own_statistics ? kFewestOfBatchNorm : 1;
 }
 
 SearchSpace ShownSpace(TrainedNet net, int64_t batch) {

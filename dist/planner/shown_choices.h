@@ -15,21 +15,25 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "dist/planner/planner.pb.h"
 #include "dist/planner/search.h"
 
 namespace ringtail {
 
 // What accuracy was shown for.
 struct TrainedNet {
-  std::string_view name;  // net.name of the config
-  bool by_muon = false;   // optim.muon
+  bool is_default = false;  // the layers of configs/dogs_vs_cats.textproto
+  bool by_muon = false;     // optim.muon
 };
 
 // The schemes beside dense, by the names of facts (planner.proto).
 std::vector<std::string> ShownSchemes(TrainedNet net);
+
+// Images of a rank in a step, of several hosts. With batch norm of each rank's own images 8: the default
+// network's accuracy is the same with 8, 16 and 32 (apps/studies/local_rounds.md, "By H").
+int64_t FewestShownImages(const PlannerFacts& facts);
 
 // `batch`: of one host.
 SearchSpace ShownSpace(TrainedNet net, int64_t batch);

@@ -29,7 +29,7 @@ NetworkFacts WithoutSharing(NetworkFacts network, const SimulatorOptions& option
 StepSimulator::StepSimulator(const PlannerFacts& facts, const NetworkFacts& network,
                              const SimulatorOptions& options)
     : network_(WithoutSharing(network, options)),
-      timetable_(facts, network.cores_per_rank()),
+      sizes_(TimetablesOf(facts, network.cores_per_rank())),
       parameters_(ParametersOf(facts)),
       buffer_elements_(facts.buffer_elements()),
       synchronized_channels_(facts.synchronized_channels().begin(),
@@ -55,6 +55,7 @@ Status StepSimulator::Check(const Choice& choice) const {
                     "one at least",
                     choice.global_batch, ranks));
   }
+  if (choice.parts < 0) return InvalidArgument("a step cannot have a negative number of parts");
   if (choice.period < 1 || choice.buckets.bytes < 1 || choice.buckets.end_bytes < 1) {
     return InvalidArgument("the period and the sizes of buckets must be at least 1");
   }
@@ -83,34 +84,43 @@ ExchangeWorld StepSimulator::WorldOf(const Choice& choice) const {
 // Gradients travel beside the backward of the last part, so that fewer parts than those that compute fastest
 // may be faster. The fastest rank must have the memory for its part of a step, too.
 std::vector<int64_t> StepSimulator::PartsToTry(const Choice& choice) const {
+  if (choice.parts > 0) return {choice.parts};
   const int64_t images = ImagesOf(choice);
   const int64_t largest = choice.by_speed ? ImagesOfFastest(shares_, images, 1) : images;
-  const int64_t least = timetable_.EqualParts(largest).front();
-  const int64_t most = std::max(least, timetable_.PartsOf(images));
+  const int64_t least = any_size().EqualParts(largest).front();
+  int64_t fewest = std::numeric_limits<int64_t>::max(), most = least;
+  for (const TimetableOfSize& size : sizes_) {
+    const int64_t fastest = std::max(least, size.timetable.PartsOf(images));
+    fewest = std::min(fewest, fastest);
+    most = std::max(most, fastest);
+  }
   const bool overlaps = int64_t{choice.hosts} * network_.ranks_per_host > 1 && !choice.has_rounds();
-  if (!overlaps) return {most};
-  std::vector<int64_t> numbers = timetable_.EqualParts(images);
-  std::erase_if(numbers, [&](int64_t parts) { return parts < least || parts > most; });
+  if (overlaps) fewest = least;
+  if (fewest == most) return {most};
+  std::vector<int64_t> numbers = any_size().EqualParts(images);
+  std::erase_if(numbers, [&](int64_t parts) { return parts < fewest || parts > most; });
   return numbers.empty() ? std::vector<int64_t>{least} : numbers;
 }
 
-StepSimulator::OwnStep StepSimulator::OwnStepOf(const Choice& choice, int64_t parts) const {
-  const int64_t even = ImagesOf(choice);
-  if (!choice.by_speed) return OwnStepWith(choice, even, parts, 1);
-  OwnStep slowest = OwnStepWith(choice, ImagesOfSlowest(shares_, even, parts), parts, 1);
-  OwnStep fastest = OwnStepWith(choice, ImagesOfFastest(shares_, even, parts), parts,
-                                shares_.slowest / shares_.fastest);
+StepSimulator::OwnStep StepSimulator::OwnStepOf(const StepTimetable& timetable,
+                                                const Choice& choice, int64_t parts) const {
+  const int64_t even = ImagesOf(choice), ranks = int64_t{choice.hosts} * network_.ranks_per_host;
+  if (!choice.by_speed) return OwnStepWith(timetable, choice, ranks, even, parts, 1);
+  OwnStep slowest =
+      OwnStepWith(timetable, choice, ranks, ImagesOfSlowest(shares_, even, parts), parts, 1);
+  OwnStep fastest = OwnStepWith(timetable, choice, ranks, ImagesOfFastest(shares_, even, parts),
+                                parts, shares_.slowest / shares_.fastest);
   return fastest.alone > slowest.alone ? fastest : slowest;
 }
 
-StepSimulator::OwnStep StepSimulator::OwnStepWith(const Choice& choice, int64_t images,
-                                                  int64_t parts, double factor) const {
-  const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
-  OwnStep own{.times = Scaled(timetable_.TimesAt(images, ranks, parts), factor)};
+StepSimulator::OwnStep StepSimulator::OwnStepWith(const StepTimetable& timetable,
+                                                  const Choice& choice, int64_t ranks,
+                                                  int64_t images, int64_t parts, double factor) {
+  OwnStep own{.times = Scaled(timetable.TimesAt(images, ranks, parts), factor)};
   // Averaged weights are updated once in a round.
   if (choice.has_rounds()) own.times.update -= own.times.average * (1 - 1.0 / choice.period);
   own.before_backward = own.times.forward + own.times.earlier_backward;
-  own.alone = timetable_.data_wait() + own.before_backward + own.times.backward + own.times.update;
+  own.alone = timetable.data_wait() + own.before_backward + own.times.backward + own.times.update;
   return own;
 }
 
@@ -200,7 +210,7 @@ CommunicationJob StepSimulator::Statistics(const Choice& choice, CollectivePrice
 
 // Steps of a round vary independently of one another.
 double StepSimulator::WaitingFor(const Prediction& prediction, double compute) const {
-  return SlowestOf(static_cast<int64_t>(prediction.ranks)) * timetable_.deviation() * compute /
+  return SlowestOf(static_cast<int64_t>(prediction.ranks)) * any_size().deviation() * compute /
          std::sqrt(prediction.choice.period);
 }
 
@@ -254,7 +264,7 @@ void StepSimulator::SimulateRound(const OwnStep& own, ExchangeJobs jobs,
   seconds.contention = overlap.contention(compute);
   seconds.wire = overlap.exposed_wire;
   seconds.coding = overlap.exposed_coding;
-  seconds.merge = timetable_.merge();
+  seconds.merge = any_size().merge();
 }
 
 // Activations travel between forward's and backward's layers; a rank updates its slice alone.
@@ -294,13 +304,26 @@ StatusOr<Prediction> StepSimulator::Simulate(const Choice& choice) {
   return *std::move(fastest);
 }
 
+// The mean of all sizes of images.
 StatusOr<Prediction> StepSimulator::SimulateParts(const Choice& choice, int64_t parts) {
-  const OwnStep own = OwnStepOf(choice, parts);
+  std::vector<Prediction> predictions;
+  std::vector<double> shares;
+  for (const TimetableOfSize& size : sizes_) {
+    RT_ASSIGN_OR_RETURN(const auto of_size, SimulateSize(size.timetable, choice, parts));
+    predictions.push_back(of_size);
+    shares.push_back(size.share);
+  }
+  return MeanOf(predictions, shares);
+}
+
+StatusOr<Prediction> StepSimulator::SimulateSize(const StepTimetable& timetable,
+                                                 const Choice& choice, int64_t parts) {
+  const OwnStep own = OwnStepOf(timetable, choice, parts);
   const double steps = choice.period;
   const int64_t ranks = int64_t{choice.hosts} * network_.ranks_per_host;
   Prediction prediction{
       .choice = choice,
-      .seconds = {.data_wait = steps * timetable_.data_wait(),
+      .seconds = {.data_wait = steps * timetable.data_wait(),
                   .forward = steps * own.times.forward,
                   .backward = steps * (own.times.earlier_backward + own.times.backward),
                   .update = steps * own.times.update},
@@ -332,8 +355,12 @@ StatusOr<double> StepSimulator::LeastSeconds(const Choice& choice) {
   const double exchange = choice.divided ? 0 : LeastExchange(choice);
   double least = std::numeric_limits<double>::infinity();
   for (const int64_t parts : PartsToTry(choice)) {
-    const OwnStep own = OwnStepOf(choice, parts);
-    least = std::min(least, LeastOf(choice, own, exchange));
+    double mean = 0;
+    for (const TimetableOfSize& size : sizes_) {
+      const OwnStep own = OwnStepOf(size.timetable, choice, parts);
+      mean += size.share * LeastOf(choice, own, exchange);
+    }
+    least = std::min(least, mean);
   }
   return least;
 }

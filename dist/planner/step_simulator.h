@@ -5,6 +5,7 @@
 //   rounds         H x (data | forward | backward | update), then the roll call, the exchange of
 //                  running statistics and differences, and merge; overlapped: beside the next H steps
 //
+// Of a run that trains images of several sizes: the mean step (image_sizes.h).
 // All ranks are as fast as the slowest, whose facts these are; the fastest one counts where images are
 // divided by speed (shares_by_speed.h). What is exchanged:
 // exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
@@ -27,6 +28,7 @@
 #include "dist/planner/collective_prices.h"
 #include "dist/planner/divided_layers.h"
 #include "dist/planner/exchange_jobs.h"
+#include "dist/planner/image_sizes.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/prediction.h"
 #include "dist/planner/shares_by_speed.h"
@@ -53,6 +55,9 @@ class StepSimulator {
   const NetworkFacts& network() const { return network_; }
 
  private:
+  // For what is the same with images of all sizes.
+  const StepTimetable& any_size() const { return sizes_.front().timetable; }
+
   using PriceKey = std::pair<int, std::string>;  // hosts, algorithm
   using JobsKey = std::tuple<int, std::string, std::string, int64_t, int64_t, int64_t>;
 
@@ -67,10 +72,13 @@ class StepSimulator {
   // Numbers of parts in which a rank may compute a step (train.accumulation), of which one is fastest.
   std::vector<int64_t> PartsToTry(const Choice& choice) const;
   // Of the rank that takes the longest.
-  OwnStep OwnStepOf(const Choice& choice, int64_t parts) const;
+  OwnStep OwnStepOf(const StepTimetable& timetable, const Choice& choice, int64_t parts) const;
   // Of one that takes `factor` times as long as the facts' with `images`.
-  OwnStep OwnStepWith(const Choice& choice, int64_t images, int64_t parts, double factor) const;
+  static OwnStep OwnStepWith(const StepTimetable& timetable, const Choice& choice, int64_t ranks,
+                             int64_t images, int64_t parts, double factor);
   StatusOr<Prediction> SimulateParts(const Choice& choice, int64_t parts);
+  StatusOr<Prediction> SimulateSize(const StepTimetable& timetable, const Choice& choice,
+                                    int64_t parts);
   // LeastSeconds of these parts, and what of it is sent.
   static double LeastOf(const Choice& choice, const OwnStep& own, double exchange_seconds);
   double LeastExchange(const Choice& choice);
@@ -97,7 +105,7 @@ class StepSimulator {
                      Prediction* prediction) const;
 
   const NetworkFacts network_;
-  const StepTimetable timetable_;
+  const std::vector<TimetableOfSize> sizes_;  // not empty
   const std::vector<Parameter> parameters_;
   const int64_t buffer_elements_;
   const std::vector<int64_t> synchronized_channels_;

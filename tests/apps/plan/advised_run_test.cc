@@ -82,7 +82,8 @@ TEST_F(AdvisedRunTest, SlowHostsAreToldBeforeTheFirstStepAndComparedAfterFifty) 
               ContainsRegex("2 hosts, dense, every step: predicted [^\n]* times one host "
                             "alone [^\n]*; train on one host, 2 images in a step instead "
                             "of 4"));
-  EXPECT_THAT(result.err, ContainsRegex("50 steps took .* ms each, .* predicted"));
+  EXPECT_THAT(result.err,
+              ContainsRegex("50 steps with images of 16 pixels took .* ms each, .* predicted"));
   const auto predictions = Predictions();
   ASSERT_EQ(predictions.size(), 1U);
   EXPECT_EQ(predictions.front()["step"], 55);

@@ -117,7 +117,10 @@ TEST(MeasurePreparationTest, IsDividedByTheWorkOfTheLayers) {
 std::vector<StatusOr<Planned>> PlanTogether(int ranks, double seconds_per_byte,
                                             bool equal_shares = true) {
   const auto transports = MakeInProcessWorld(ranks);
-  const LoadedConfig loaded = TinyConfig({"dist.plan=AUTO", "train.batch=4"});
+  // Of two ranks each has more than the fewest images for batch norm.
+  const LoadedConfig loaded =
+      TinyConfig({"dist.plan=AUTO", "train.batch=32", "train.phase[0].from_epoch=0.5",
+                  "train.phase[0].image_size=32"});
   std::vector<StatusOr<Planned>> plans(ranks, Planned());
   std::vector<std::thread> threads;
   threads.reserve(ranks);
@@ -141,7 +144,7 @@ TEST(MakePlanTest, OneHostWhereTheWireIsFarTooSlow) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_THAT(plan->rank(), ElementsAre(0));
     EXPECT_EQ(plan->world(), 3);
-    EXPECT_THAT(plan->why(), HasSubstr("of 3 hosts: one host, 4 images in a step; dense on all"));
+    EXPECT_THAT(plan->why(), HasSubstr("of 3 hosts: one host, 32 images in a step; dense on all"));
     EXPECT_THAT(plan->why(), HasSubstr("idle, since they would slow it down: rank 1, rank 2"));
   }
 }

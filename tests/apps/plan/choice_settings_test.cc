@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/config/class_outputs.h"
+#include "apps/config/run_config.h"
 #include "core/config/config_override.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
@@ -35,6 +37,10 @@ RunConfig Config() {
   config.mutable_train()->set_accumulation(4);
   config.mutable_optim()->mutable_batch_scaling()->set_rule(BatchScalingConfig::SQUARE_ROOT);
   return config;
+}
+
+RunConfig DefaultConfig(const std::vector<std::string>& overrides = {}) {
+  return LoadRunConfig("", overrides).value().config;
 }
 
 Prediction Planned(const Choice& choice) {
@@ -153,11 +159,85 @@ TEST(SpaceOfTest, HasBatchBucketsAndAlgorithmOfTheConfig) {
 
 // What sends a hundredth of the gradient has been shown with Muon alone.
 TEST(SpaceOfTest, HasTheSchemesThatAreShownForNetworkAndOptimizer) {
-  RunConfig config = Config();
-  config.mutable_net()->set_name("dogs_vs_cats");
-  EXPECT_THAT(SpaceOf(config).schemes, ElementsAre("dense", "linear8"));
-  config.mutable_optim()->mutable_muon();
+  RunConfig config = DefaultConfig();
   EXPECT_THAT(SpaceOf(config).schemes, ElementsAre("dense", "linear8", "hylo", "top_k 1%"));
+  config.mutable_optim()->mutable_sgd();
+  EXPECT_THAT(SpaceOf(config).schemes, ElementsAre("dense", "linear8"));
+}
+
+TEST(TrainedNetOfTest, TheDefaultNetworkIsKnownByItsLayers) {
+  EXPECT_TRUE(TrainedNetOf(DefaultConfig()).is_default);
+  EXPECT_TRUE(TrainedNetOf(DefaultConfig({"net.name=pets", "net.convolution=ONEDNN"})).is_default);
+  EXPECT_TRUE(TrainedNetOf(DefaultConfig({"train.batch=64", "data.image_size=32"})).is_default);
+  RunConfig more_classes = DefaultConfig();
+  ASSERT_TRUE(FitOutputsToClasses(37, {}, &more_classes).ok());
+  EXPECT_TRUE(TrainedNetOf(more_classes).is_default);
+  for (const char* const edited : {"net.layer[layer3].residual_stage.channels=256",
+                                   "net.layer[layer1].residual_stage.blocks=3",
+                                   "net.layer[loss].softmax_cross_entropy.label_smoothing=0",
+                                   "net.layer[fc].linear.bias=false"}) {
+    EXPECT_FALSE(TrainedNetOf(DefaultConfig({edited})).is_default) << edited;
+  }
+  RunConfig longer = DefaultConfig();
+  longer.mutable_net()->add_layer()->mutable_relu();
+  EXPECT_FALSE(TrainedNetOf(longer).is_default);
+  EXPECT_FALSE(TrainedNetOf(RunConfig()).is_default);
+}
+
+// Of what SettingsOf has set for `prediction`, with the plan that says so.
+RunConfig WithPlanOf(const Prediction& prediction, RunConfig config) {
+  ringtail::Planned plan;
+  for (int rank = 0; rank < static_cast<int>(prediction.ranks); ++rank) plan.add_rank(rank);
+  plan.set_world(static_cast<int>(prediction.ranks));
+  for (const std::string& setting : SettingsOf(prediction, Facts(), config)) {
+    EXPECT_TRUE(ApplyOverride(setting, &config, nullptr).ok()) << setting;
+    plan.add_set(setting);
+  }
+  *config.mutable_dist()->mutable_planned() = plan;
+  return config;
+}
+
+TEST(WithoutPlanTest, IsTheConfigThatWasPlanned) {
+  RunConfig config = Config();
+  config.mutable_dist()->set_plan(DistConfig::AUTO);
+  for (const Choice& choice :
+       {Choice{.hosts = 4, .global_batch = 256, .scheme = "linear8"},
+        Choice{.hosts = 4, .global_batch = 256, .divided = true}, Choice{.global_batch = 256}}) {
+    const Prediction prediction{.choice = choice, .ranks = double(choice.hosts), .parts = 1};
+    const auto before = WithoutPlan(WithPlanOf(prediction, config));
+    ASSERT_TRUE(before.ok()) << before.status().message();
+    EXPECT_EQ(before->train().batch(), 256);
+    EXPECT_EQ(before->train().accumulation(), choice.hosts);  // parts of the planned size
+    EXPECT_EQ(before->optim().batch_scaling().reference_batch(), 0);
+    EXPECT_FALSE(before->dist().has_planned() || before->dist().has_compression());
+    EXPECT_EQ(before->dist().model_parallel().linear(), ModelParallelConfig::WHOLE);
+    EXPECT_EQ(before->dist().plan(), DistConfig::AUTO);
+  }
+}
+
+// 256 images of three ranks are 86 each. Only a reference of the plan tells how many they were.
+TEST(WithoutPlanTest, UnequalSharesAreTheBatchOfThePlan) {
+  RunConfig config = Config();
+  const Prediction three{.choice = {.hosts = 3, .global_batch = 256}, .ranks = 3, .parts = 2};
+  RunConfig before = WithoutPlan(WithPlanOf(three, config)).value();
+  EXPECT_EQ(before.train().batch(), 256);
+  EXPECT_EQ(before.train().accumulation(), 8);  // at least six, of equal size
+  config.mutable_optim()->mutable_batch_scaling()->set_reference_batch(128);
+  before = WithoutPlan(WithPlanOf(three, config)).value();
+  EXPECT_EQ(before.train().batch(), 258);
+  EXPECT_EQ(before.optim().batch_scaling().reference_batch(), 128);
+}
+
+TEST(WithoutPlanTest, WhatWasSetSinceThenStays) {
+  const Prediction two{.choice = {.hosts = 2, .global_batch = 256}, .ranks = 2};
+  RunConfig planned = WithPlanOf(two, Config());
+  planned.mutable_train()->set_batch(512);
+  EXPECT_EQ(WithoutPlan(planned)->train().batch(), 512);
+  planned.mutable_dist()->mutable_planned()->clear_set();
+  planned.mutable_train()->set_batch(64);
+  EXPECT_EQ(WithoutPlan(planned)->train().batch(), 64);
+  planned.mutable_dist()->mutable_planned()->add_set("train.bach=3");
+  EXPECT_FALSE(WithoutPlan(planned).ok());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/planner/facts_file.h"
 #include "tests/apps/tiny_run.h"
 
 namespace ringtail {
@@ -17,7 +18,7 @@ using testing::IsEmpty;
 
 PlannerFacts FactsOf(const std::vector<std::string>& overrides, bool frozen = true) {
   const auto facts = MeasureFacts(TinyConfig(overrides), {.largest_batch = 2,
-                                                          .image_size = 16,
+                                                          .sizes = {{.image_size = 16}},
                                                           .steps = 1,
                                                           .fractions = 1,
                                                           .frozen = frozen,
@@ -45,7 +46,7 @@ TEST(MeasureFactsTest, HowMuchStepsVaryMayBeKnownOfAllRanks) {
   std::vector<size_t> steps;
   const auto facts =
       MeasureFacts(TinyConfig({}), {.largest_batch = 2,
-                                    .image_size = 16,
+                                    .sizes = {{.image_size = 16}},
                                     .steps = 3,
                                     .fractions = 1,
                                     .schemes = {},
@@ -57,6 +58,30 @@ TEST(MeasureFactsTest, HowMuchStepsVaryMayBeKnownOfAllRanks) {
   ASSERT_TRUE(facts.ok()) << facts.status().message();
   EXPECT_THAT(steps, ElementsAre(3));
   EXPECT_EQ(facts->step_deviation(), 0.125);
+}
+
+TEST(MeasureFactsTest, EachImageSizeHasStepsOfTheSameBatches) {
+  const auto facts =
+      MeasureFacts(TinyConfig({}), {.largest_batch = 4,
+                                    .sizes = {{.image_size = 16, .share = 0.25},
+                                              {.image_size = 64, .share = 0.75, .from_epoch = 1}},
+                                    .steps = 3,
+                                    .fractions = 2,
+                                    .schemes = {}});
+  ASSERT_TRUE(facts.ok()) << facts.status().message();
+  EXPECT_EQ(facts->image_size(), 16);
+  ASSERT_EQ(facts->step_size(), 2);
+  ASSERT_EQ(facts->further_size_size(), 1);
+  const SizeFacts& large = facts->further_size(0);
+  EXPECT_EQ(large.image_size(), 64);
+  EXPECT_EQ(large.share(), 0.75);
+  ASSERT_EQ(large.step_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(large.step(i).batch(), facts->step(i).batch());
+    EXPECT_EQ(large.step(i).finish_s_size(), facts->parameter_size());
+    EXPECT_GT(large.step(i).backward_s(), facts->step(i).backward_s()) << "16 times the pixels";
+  }
+  EXPECT_TRUE(CheckFacts(*facts, nullptr).ok());
 }
 
 // With accumulation sides must be multiples of 4.

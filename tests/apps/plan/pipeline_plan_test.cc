@@ -22,6 +22,7 @@ PlannerFacts FactsOf(const LoadedConfig& loaded) {
   PlannerFacts facts;
   facts.set_net(loaded.config.net().name());
   facts.set_cores(1);
+  facts.set_image_size(128);
   for (int node = model->graph().size() - 1; node >= 0; --node) {
     for (const Parameter* p : model->parameters(node)) {
       if (p->is_buffer) continue;
@@ -45,7 +46,7 @@ class PipelinePlanTest : public testing::Test {
   StatusOr<std::optional<PipelinePlan>> Plan(int hosts, double seconds_per_byte) const {
     NetworkFacts network{.hosts = hosts};
     network.links.between_hosts.seconds_per_byte = seconds_per_byte;
-    return PlanPipeline(loaded_, facts_, network, kBatch, 128);
+    return PlanPipeline(loaded_, facts_, network, kBatch);
   }
 
   const LoadedConfig loaded_ = LoadRunConfig("catdog_vgg", {}).value();
@@ -84,7 +85,7 @@ TEST_F(PipelinePlanTest, NothingIsSaidOfWhatCannotBe) {
   EXPECT_FALSE(Plan(64, 0).value().has_value());  // fewer places to cut
   const LoadedConfig other = LoadRunConfig("lenet", {}).value();
   NetworkFacts network{.hosts = 2};
-  EXPECT_FALSE(PlanPipeline(other, facts_, network, kBatch, 128).value().has_value());
+  EXPECT_FALSE(PlanPipeline(other, facts_, network, kBatch).value().has_value());
 }
 
 }  // namespace

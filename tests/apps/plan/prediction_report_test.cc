@@ -27,7 +27,7 @@ TrainingPlan PlanOf(double larger_from_epoch = 1) {
 }
 
 // Of a step of 20 ms forward, 40 backward, in both of which layers wait for 1, 5 exposed, 10 for the update.
-StatusOr<Prediction> Predicted(int local_steps) {
+StatusOr<Prediction> Predicted(int64_t, int local_steps) {
   const int period = std::max(local_steps, 1);
   const double steps = period;
   return Prediction{.choice = {.hosts = 2, .period = period},
@@ -116,9 +116,9 @@ TEST_F(PredictionReportTest, OfRoundsComparesWholeOnesOfTheLengthThatTheyHaveInT
 TEST_F(PredictionReportTest, RoundsOfOneStepArePredictedAsRounds) {
   const TrainingPlan plan = PlanOf();
   std::vector<int> asked;
-  const auto predict = [&](int local_steps) {
+  const auto predict = [&](int64_t image_size, int local_steps) {
     asked.push_back(local_steps);
-    return Predicted(local_steps);
+    return Predicted(image_size, local_steps);
   };
   report_.Expect(predict);
   for (int i = 0; i < 3; ++i) Step(5, 75, plan);
@@ -132,17 +132,43 @@ TEST_F(PredictionReportTest, RoundsOfOneStepArePredictedAsRounds) {
   EXPECT_EQ(records_.size(), 1U);
 }
 
+// Of the first size there are too few steps. Those of the second are as predicted of it, after a warm-up.
+TEST_F(PredictionReportTest, EachImageSizeIsComparedByItself) {
+  const TrainingPlan larger = PlanOf(0.04);  // from step 40 on
+  std::vector<int64_t> asked;
+  report_.Expect([&](int64_t image_size, int local_steps) {
+    asked.push_back(image_size);
+    return Predicted(image_size, local_steps);
+  });
+  for (int i = 0; i < 40; ++i) Step(500, 700, larger);
+  for (int i = 0; i < PredictionReport::kWarmUpSteps; ++i) Step(500, 600, larger);
+  for (int i = 0; i < 100; ++i) Step(5, 75, larger);
+  EXPECT_THAT(asked, testing::ElementsAre(64, 96));
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_EQ(records_[0].step, 40 + 55);
+  for (const PredictedTerm& term : records_[0].terms) {
+    EXPECT_NEAR(term.measured_ms, term.predicted_ms, 1e-9) << term.name;
+  }
+}
+
+TEST_F(PredictionReportTest, EveryImageSizeWithEnoughStepsHasItsLine) {
+  const TrainingPlan larger = PlanOf(0.06);  // from step 60 on
+  report_.Expect(Predicted);
+  for (int i = 0; i < 200; ++i) Step(5, 75, larger);
+  ASSERT_EQ(records_.size(), 2U);
+  EXPECT_EQ(records_[0].step, 55);
+  EXPECT_EQ(records_[1].step, 60 + 55);
+}
+
 TEST_F(PredictionReportTest, IsSilentWithoutAPredictionAndWhereStepsChange) {
   const TrainingPlan same = PlanOf();
   for (int i = 0; i < 100; ++i) Step(5, 75, same);
   report_.Expect(Predicted);
-  const TrainingPlan larger = PlanOf(0.12);  // from step 120 on
-  for (int i = 0; i < 100; ++i) Step(5, 75, larger);
-  report_.Expect(Predicted);
   for (int i = 0; i < 10; ++i) Step(5, 75, same);
   report_.OnBatchGrowth("batch 64 from now on");
   for (int i = 0; i < 100; ++i) Step(5, 75, same);
-  report_.Expect([](int) -> StatusOr<Prediction> { return InvalidArgument("no such choice"); });
+  report_.Expect(
+      [](int64_t, int) -> StatusOr<Prediction> { return InvalidArgument("no such choice"); });
   for (int i = 0; i < 100; ++i) Step(5, 75, same);
   EXPECT_TRUE(records_.empty());
 }
@@ -150,13 +176,15 @@ TEST_F(PredictionReportTest, IsSilentWithoutAPredictionAndWhereStepsChange) {
 TEST(DescribeComparisonTest, NamesTheTermsThatAreFarOff) {
   const std::vector<PredictedTerm> terms = {
       {"forward", 20, 21}, {"exposed exchange", 10, 25}, {"update", 14, 4}, {"step", 44, 50}};
-  const std::string text = DescribeComparison(50, terms);
-  EXPECT_THAT(text, HasSubstr("50 steps took 50.0 ms each, 44.0 predicted (-12 %)"));
+  const std::string text = DescribeComparison(50, 64, terms);
+  EXPECT_THAT(
+      text,
+      HasSubstr("50 steps with images of 64 pixels took 50.0 ms each, 44.0 predicted (-12 %)"));
   EXPECT_THAT(text, HasSubstr("forward 21.0 (20.0 predicted)"));
   EXPECT_THAT(text, HasSubstr("exposed exchange takes 30 % of the step longer than predicted"));
   EXPECT_THAT(text, HasSubstr("update takes 20 % of the step less than predicted"));
   EXPECT_THAT(text, Not(HasSubstr("forward takes")));
-  const std::string right = DescribeComparison(50, {{"forward", 20, 21}, {"step", 20, 21}});
+  const std::string right = DescribeComparison(50, 64, {{"forward", 20, 21}, {"step", 20, 21}});
   EXPECT_THAT(right, HasSubstr("no term is off by more than 10 % of the step"));
 }
 

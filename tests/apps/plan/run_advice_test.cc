@@ -84,7 +84,9 @@ TEST(RunAdvice, OneHostIfNothingHelps) {
   const auto advice = AdviseOn(Facts(), Network(5e4), EightHosts(), Space(), "--plan auto");
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
-  EXPECT_THAT(**advice, HasSubstr("train on one host"));
+  EXPECT_THAT(**advice,
+              HasSubstr("train on one host, 256 images in a step, or beside hosts that wait: "
+                        "--plan auto"));
 }
 
 // 256 images on each of eight hosts, as a config of one host trains there. A step of 256 takes them
@@ -123,6 +125,18 @@ TEST(RunAdvice, ABatchThatAPlanKeepsIsNotNamed) {
   ASSERT_TRUE(advice.ok()) << advice.status().message();
   ASSERT_TRUE(*advice);
   EXPECT_THAT(**advice, Not(HasSubstr("instead of")));
+}
+
+// A step in two parts of 16 has half of the backward to hide communication behind, which one part would not.
+TEST(RunAdvice, TheRunIsPredictedInItsOwnParts) {
+  Choice halves = EightHosts();
+  halves.parts = 2;
+  StepSimulator simulator(Facts(), Network(50e6));
+  EXPECT_EQ(simulator.Simulate(halves)->parts, 2);
+  EXPECT_EQ(simulator.Simulate(EightHosts())->parts, 1);
+  EXPECT_EQ(simulator.Simulate(WithRounds(halves, 4))->parts, 2);
+  halves.parts = -1;
+  EXPECT_FALSE(simulator.Simulate(halves).ok());
 }
 
 TEST(RunAdvice, OneHostIsToldNothing) {

@@ -29,9 +29,19 @@ PlannerFacts SomeFacts(uint64_t seed) {
   return facts;
 }
 
+// With the same steps.
+SizeFacts* AddSize(int64_t pixels, double share, PlannerFacts* facts) {
+  SizeFacts* const size = facts->add_further_size();
+  size->set_image_size(pixels);
+  size->set_share(share);
+  *size->mutable_step() = facts->step();
+  return size;
+}
+
 TEST(FactsFileTest, ReadsWhatItHasWritten) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    const PlannerFacts facts = SomeFacts(seed);
+    PlannerFacts facts = SomeFacts(seed);
+    if (seed % 2 == 0) AddSize(96, 0.25, &facts);
     const auto read = ParseFacts(FactsText(facts), "facts.textproto");
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, facts));
@@ -135,15 +145,32 @@ TEST(FactsFileTest, RefusesNumbersOutOfRangeAndNamesTheField) {
              ->set_density(2);
        }},
       {"shards", [](auto* f) { f->set_shards(-1); }},
+      {"image_size", [](auto* f) { f->set_image_size(-1); }},
+      {"image_size is 0", [](auto* f) { AddSize(0, 0.5, f); }},
+      {"there is another of 64",
+       [](auto* f) {
+         f->set_image_size(64);
+         AddSize(64, 0.5, f);
+       }},
+      {"share is 0", [](auto* f) { AddSize(96, 0, f); }},
+      {"share is nan", [&](auto* f) { AddSize(96, kNan, f); }},
+      {"leave no steps",
+       [](auto* f) {
+         AddSize(96, 0.5, f);
+         AddSize(128, 0.5, f);
+       }},
+      {"load_cpu_s is -1", [](auto* f) { AddSize(96, 0.5, f)->set_load_cpu_s(-1); }},
+      {"batch is 1", [](auto* f) { AddSize(96, 0.5, f)->mutable_step(1)->set_batch(1); }},
+      {"the batches are not those of the first",
+       [](auto* f) { AddSize(96, 0.5, f)->mutable_step()->RemoveLast(); }},
       {"hosts", [](auto* f) { f->mutable_cluster()->set_hosts(1025); }},
       {"ranks_per_host", [](auto* f) { f->mutable_cluster()->set_ranks_per_host(0); }},
       {"cores_per_host", [](auto* f) { f->mutable_cluster()->set_cores_per_host(-2); }},
       {"latency_s",
        [](auto* f) { f->mutable_cluster()->mutable_between_hosts()->set_latency_s(-1); }},
       {"seconds_per_byte",
-       [&](auto* f) {
-         f->mutable_cluster()->mutable_within_host()->set_seconds_per_byte(kInfinity);
-       }},
+       [&](auto*
+               f) { f->mutable_cluster()->mutable_within_host()->set_seconds_per_byte(kInfinity); }},
       {"cpu_seconds_per_byte",
        [](auto* f) { f->mutable_cluster()->set_cpu_seconds_per_byte(0.1); }},
       {"cpu_seconds_per_message",

@@ -92,8 +92,7 @@ TEST(HostChoiceTest, IsNeverSlowerThanHostZeroAlone) {
     const NetworkFacts network = RandomNetwork(hosts, 1, &rng);
     std::vector<double> slowness = {1};
     for (int host = 1; host < hosts; ++host) slowness.push_back(rng.Uniform(0.5F, 4));
-    const HostChoice choice =
-        ChooseHosts(facts, network, slowness, ShownSpace({"net"}, 64)).value();
+    const HostChoice choice = ChooseHosts(facts, network, slowness, ShownSpace({}, 64)).value();
     EXPECT_GE(choice.best.images_per_s(), 0.98 * choice.one_host.images_per_s());
     EXPECT_EQ(std::ssize(choice.hosts), choice.best.choice.hosts);
     EXPECT_EQ(choice.hosts.front(), 0);
@@ -104,19 +103,38 @@ TEST(HostChoiceTest, IsNeverSlowerThanHostZeroAlone) {
 // resnet18 loses five points by a thousandth of its gradient, and the default network two with SGD by a
 // hundredth.
 TEST(ShownChoicesTest, OtherThanTheDefaultNetworkByMuonIsSentWhole) {
-  EXPECT_THAT(ShownSpace({"resnet18", true}, 256).schemes, ElementsAre("dense", "linear8"));
-  EXPECT_THAT(ShownSpace({"dogs_vs_cats", false}, 256).schemes, ElementsAre("dense", "linear8"));
-  EXPECT_THAT(ShownSpace({"dogs_vs_cats", true}, 256).schemes, Contains("top_k 1%"));
-  EXPECT_THAT(ShownSpace({"dogs_vs_cats", true}, 256).periods, ElementsAre(1));
+  EXPECT_THAT(ShownSpace({.by_muon = true}, 256).schemes, ElementsAre("dense", "linear8"));
+  EXPECT_THAT(ShownSpace({.is_default = true}, 256).schemes, ElementsAre("dense", "linear8"));
+  EXPECT_THAT(ShownSpace({.is_default = true, .by_muon = true}, 256).schemes, Contains("top_k 1%"));
+  EXPECT_THAT(ShownSpace({.is_default = true, .by_muon = true}, 256).periods, ElementsAre(1));
+}
+
+// The ranks of one host may choose, too.
+TEST(DescribeTest, OneHostSaysHowItsRanksTrainUnlessAsOneWould) {
+  EXPECT_EQ(Describe({.global_batch = 256}), "one host");
+  EXPECT_EQ(Describe({.scheme = "top_k 1%"}), "one host, top_k 1%, every step");
+  EXPECT_EQ(Describe({.divided = true}), "one host, linear layers divided, every step");
+  EXPECT_EQ(Describe({.period = 4}), "one host, dense, 4 local steps");
+  EXPECT_EQ(Describe({.hosts = 2}), "2 hosts, dense, every step");
+}
+
+// Statistics of fewer images have not been shown to be good enough.
+TEST(ShownChoicesTest, BatchNormOfOwnImagesNeedsEight) {
+  PlannerFacts facts;
+  EXPECT_EQ(FewestShownImages(facts), 1);
+  facts.set_buffer_elements(64);
+  EXPECT_EQ(FewestShownImages(facts), 8);
+  facts.add_synchronized_channels(32);
+  EXPECT_EQ(FewestShownImages(facts), 1);
 }
 
 TEST(ShownChoicesTest, APartOfASpaceIsWhatIsShownOfIt) {
   SearchSpace space{.schemes = {"dense", "hylo", "two_bit"}, .periods = {1, 8}};
-  const SearchSpace part = ShownPart(space, {"dogs_vs_cats", true});
+  const SearchSpace part = ShownPart(space, {.is_default = true, .by_muon = true});
   EXPECT_THAT(part.schemes, ElementsAre("dense", "hylo"));
   EXPECT_THAT(part.periods, ElementsAre(1));
   space.schemes = {"hylo"};
-  EXPECT_TRUE(ShownPart(space, {"dogs_vs_cats", false}).schemes.empty());
+  EXPECT_TRUE(ShownPart(space, {.is_default = true}).schemes.empty());
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <tuple>
 #include <vector>
 
-#include "dist/planner/advice.h"
 #include "tests/dist/planner/planner_facts.h"
 
 namespace ringtail {
@@ -119,6 +118,17 @@ TEST(SearchTest, RecommendsTheGentlestOfThoseThatAreAsFast) {
   add(2, 98.5);
   add(1, 90);
   EXPECT_EQ(Gentlest(predictions).choice.period, 2);
+}
+
+TEST(SearchTest, RanksOfSeveralHostsHaveTheFewestImages) {
+  Rng rng(RngKey(17).With(kTestStream));
+  StepSimulator simulator(RandomFacts(&rng), {.hosts = 8});  // infinitely fast
+  SearchSpace space{.hosts = {2, 4, 8}, .global_batches = {32}};
+  EXPECT_EQ(Search(&simulator, space)->best[0].choice.hosts, 8);
+  space.fewest_images = 8;
+  EXPECT_EQ(Search(&simulator, space)->best[0].choice.hosts, 4);
+  space.fewest_images = 17;
+  EXPECT_EQ(Search(&simulator, space)->best[0].choice.hosts, 1) << "one host has no others";
 }
 
 // Steps of plans that a question about 1,024 hosts may make: those of 1,024 ranks would be millions.
