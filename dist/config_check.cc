@@ -19,6 +19,21 @@ constexpr double kShortestS = 0.1, kLongestS = 86'400;
 constexpr double kLongestPeriod = 100'000;
 constexpr double kMostPieces = 64, kMostStages = 64;
 
+// dist.compression is for gradients: in rounds there are none that travel, and no momentum that DGC
+// keeps of them in place of the optimizer.
+Status ValidateGradientsBesideRounds(const DistConfig& dist, const ConfigSource* source) {
+  const FieldCheck check(source, "dist");
+  if (FindDgc(dist.compression()) != nullptr) {
+    return check.Error("compression",
+                       "dgc keeps the momentum of gradients, and rounds (dist.local) would train "
+                       "without any: take top_k, or leave out dist.local");
+  }
+  if (!CompressesAnything(dist.compression()) || dist.local().start_epoch() > 0) return OkStatus();
+  return check.Error("compression",
+                     "in rounds (dist.local) no gradient travels: set dist.local.compression, for "
+                     "what ranks exchange after a round, in place of dist.compression");
+}
+
 // DGC keeps the momentum of gradients; differences of weights have it already.
 Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
   const LocalConfig& config = dist.local();
@@ -46,7 +61,9 @@ Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
                        "min_cosine: how far ranks drift apart is not known of what travels through "
                        "codecs; leave it out, or dist.local.compression");
   }
-  if (!UsesLocalRounds(dist) || !dist.sync_batch_norm()) return OkStatus();
+  if (!UsesLocalRounds(dist)) return OkStatus();
+  RT_RETURN_IF_ERROR(ValidateGradientsBesideRounds(dist, source));
+  if (!dist.sync_batch_norm()) return OkStatus();
   return check.Error("period",
                      "ranks that take steps of their own cannot share the statistics of every "
                      "step: set dist.sync_batch_norm to false, or dist.local.period to 0");

@@ -37,11 +37,11 @@ void RunKeeper::Keep(UpdatePath* update) {
   if (directory_ != nullptr) directory_->CheckRoom(CheckpointSizes());
 }
 
-std::vector<TensorView> RunKeeper::Tensors(bool with_update) const {
+// `agreed`: no rank is lost.
+std::vector<TensorView> RunKeeper::Tensors(bool agreed) const {
   std::vector<TensorView> tensors = generation_->state().Tensors();
   whole_.Complete(&tensors);
-  if (!with_update) return tensors;
-  const std::vector<TensorView> shared = update_->Tensors();
+  const std::vector<TensorView> shared = agreed ? update_->Tensors() : update_->TensorsAfterLoss();
   tensors.insert(tensors.end(), shared.begin(), shared.end());
   return tensors;
 }
@@ -109,6 +109,9 @@ Status RunKeeper::Evaluate() {
     if (best) {
       progress.best_accuracy = result->accuracy();
       progress.best_step = progress.step;
+      progress.unimproved = 0;
+    } else if (progress.unimproved >= 0) {
+      ++progress.unimproved;
     }
     Metrics metrics;
     metrics.kind = Metrics::Kind::kEvaluation;
@@ -273,6 +276,7 @@ Status RunKeeper::WriteFinal() {
 void RunKeeper::SaveAfterFailure(const Status& cause) {
   if (!cause.ok()) failure_ = cause.message();
   if (update_ == nullptr || agreement_.failed()) return;
+  const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
   update_->Undo();
   const int64_t step = generation_->step();
   if (DividesState() && !KeepsAlone()) {
@@ -291,6 +295,7 @@ void RunKeeper::SaveAfterFailure(const Status& cause) {
 
 void RunKeeper::SaveInto(RunDirectory* directory) {
   if (update_ == nullptr || agreement_.failed()) return;
+  const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
   const int64_t step = generation_->step();
   const auto newest = LoadNewestCheckpoint(directory->path());
   if (newest.ok() && newest->step >= step) return;

@@ -70,7 +70,7 @@ class RunKeeper {
   bool KeepsAlone() const;
   ResumePoint Point(int agreed_ranks) const;
   std::map<std::string, std::string> Metadata(int agreed_ranks) const;
-  std::vector<TensorView> Tensors(bool with_update) const;
+  std::vector<TensorView> Tensors(bool agreed) const;
   std::vector<int64_t> CheckpointSizes() const;
   std::string PathOfAgreed(const std::string& path) const;
   bool DividesState() const;  // whether ranks hold parts of it

@@ -258,9 +258,12 @@ bool Trainer::ThawsNow() const {
 bool Trainer::IsOutOfPatience() const {
   const TrainingProgress& progress = generation_.progress();
   const int64_t patience = generation_.config().train().patience();
-  return patience > 0 && progress.best_step >= 0 &&
-         generation_.plan.EvaluationsBetween(progress.best_step, progress.evaluated_step) >=
-             patience;
+  if (patience == 0 || progress.best_step < 0) return false;
+  const int64_t unimproved =
+      progress.unimproved >= 0
+          ? progress.unimproved
+          : generation_.plan.EvaluationsBetween(progress.best_step, progress.evaluated_step);
+  return unimproved >= patience;
 }
 
 TrainingOutcome::Kind Trainer::KindOfEnd() const {

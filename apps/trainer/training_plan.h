@@ -53,7 +53,8 @@ class TrainingPlan {
   // The first step (0-based) that trains what train.freeze names; kNever: none.
   int64_t thaw_step() const { return thaw_step_; }
   bool IsThawed(int64_t step) const { return step >= thaw_step_; }
-  // Evaluations that are due after more than `since` steps and at most `step`.
+  // Evaluations that are due after more than `since` steps and at most `step`; where each is made
+  // when it is due, so many are made.
   int64_t EvaluationsBetween(int64_t since, int64_t step) const;
   // The work of a step, and the work that remains after `step` steps, in batches of
   // data.image_size: the time of convolutions is proportional to the pixels, so a batch of larger

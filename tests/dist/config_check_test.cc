@@ -60,6 +60,27 @@ TEST(DistConfigCheckTest, QuadraticRoundsNeedAPeriod) {
   EXPECT_EQ(ErrorOf("local { period_rule: AUTO }"), "");
 }
 
+// Gradients travel before the rounds, if at all.
+TEST(DistConfigCheckTest, RoundsHaveNoGradientsToCompress) {
+  const std::string gradients = "compression { scheme { top_k {} } } ";
+  EXPECT_THAT(ErrorOf(gradients + "local { period: 4 }"),
+              AllOf(HasSubstr("dist.compression: "), HasSubstr("set dist.local.compression")));
+  EXPECT_THAT(ErrorOf(gradients + "local { period_rule: AUTO }"),
+              HasSubstr("set dist.local.compression"));
+  EXPECT_EQ(ErrorOf(gradients + "local { period: 4 start_epoch: 1 }"), "");
+  EXPECT_EQ(ErrorOf(gradients + "local { overlap: false }"), "") << "no rounds";
+  EXPECT_EQ(ErrorOf("local { period: 4 compression { scheme { top_k {} } } }"), "");
+}
+
+// With its momentum in the optimizer's place, rounds would have none.
+TEST(DistConfigCheckTest, DgcAndRoundsExcludeEachOther) {
+  for (const std::string start : {"", "start_epoch: 1 "}) {
+    EXPECT_THAT(ErrorOf("compression { scheme { dgc {} } } local { period: 4 " + start + "}"),
+                AllOf(HasSubstr("dist.compression: dgc"), HasSubstr("or leave out dist.local")))
+        << start;
+  }
+}
+
 TEST(DistConfigCheckTest, StagesByThemselvesAreFine) {
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 4 } }"), "");
   EXPECT_EQ(ErrorOf("model_parallel { pipeline { stages: 2 cut_after: 'a' schedule: GPIPE } }"),

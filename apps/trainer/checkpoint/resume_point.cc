@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -36,6 +38,7 @@ constexpr char kLocalKey[] = "local_rounds";          // LocalProgress: "12,1,4,
 constexpr char kServersKey[] = "servers";             // ServerProgress
 constexpr char kServerRuleKey[] = "server_rule";      // RuleScalars
 constexpr char kLastAccuracyKey[] = "last_accuracy";  // not in older checkpoints
+constexpr char kUnimprovedKey[] = "evaluations_since_best";  // likewise
 constexpr char kWrittenAfterKey[] = "written_after";
 
 constexpr int64_t kMostThreads = 4096;  // as --threads
@@ -50,6 +53,7 @@ void ForEachField(Progress* progress, const Visit& visit) {
   visit(kLastAccuracyKey, &progress->last_accuracy);
   visit("skipped_steps", &progress->skipped_steps);
   visit("skipped_in_a_row", &progress->skipped_in_a_row);
+  visit(kUnimprovedKey, &progress->unimproved);
 }
 
 Status CheckBetween(const char* key, double value, double low, double high) {
@@ -74,16 +78,18 @@ Status CheckPlausible(const TrainingProgress& progress) {
   // Ranks that take steps of their own leave them out one by one; the run may have had more ranks
   // once than when this was written.
   RT_RETURN_IF_ERROR(between("skipped_steps", progress.skipped_steps, 0, step * kMaxWorldSize));
+  RT_RETURN_IF_ERROR(between(kUnimprovedKey, progress.unimproved, -1, step));
   return between("skipped_in_a_row", progress.skipped_in_a_row, 0, step);
 }
 
 StatusOr<TrainingProgress> ParseProgress(const Metadata& metadata) {
-  TrainingProgress progress;
+  TrainingProgress progress{.unimproved = -1};
+  const std::set<std::string_view> new_keys = {kLastAccuracyKey, kUnimprovedKey};
   Status status = OkStatus();
   ForEachField(&progress, [&](const char* key, auto* value) {
     if (!status.ok()) return;
     const auto found = metadata.find(key);
-    if (found == metadata.end() && key == std::string_view(kLastAccuracyKey)) return;
+    if (found == metadata.end() && new_keys.contains(key)) return;
     if (found == metadata.end()) {
       status =
           DataLoss(fmt::format("'{}' is missing: this is no checkpoint of a training run", key));

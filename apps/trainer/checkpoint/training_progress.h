@@ -14,6 +14,7 @@ struct TrainingProgress {
   double last_accuracy = -1;  // of the last evaluation; -1: none, or not known (older checkpoints)
   int64_t skipped_steps = 0;  // left out because a gradient was not finite; local ones by each rank
   int64_t skipped_in_a_row = 0;
+  int64_t unimproved = 0;  // evaluations since the best; -1: not known (older checkpoints)
 };
 
 }  // namespace ringtail

@@ -151,7 +151,7 @@ void TrainingState::Adopt(const TrainingState& other, int64_t thaw_step) {
 }
 
 StateChecksums TrainingState::Checksums() const {
-  static_assert(sizeof(TrainingProgress) == 5 * sizeof(int64_t) + 2 * sizeof(double));  // no gaps
+  static_assert(sizeof(TrainingProgress) == 6 * sizeof(int64_t) + 2 * sizeof(double));  // no gaps
   StateChecksums sums;
   for (const StateTensor& t : StateTensors(model_->arena(), optimizer_.get(), average_.get())) {
     if (!t.spec->is_sharded()) sums.*t.kind = Crc32c(std::as_bytes(t.values), sums.*t.kind);

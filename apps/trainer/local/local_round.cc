@@ -91,13 +91,17 @@ void LocalRound::TakeNothing() {
   Copy(common_statistics(), taken_statistics_.floats());
 }
 
+double LocalRound::Divisor(double weights) const {
+  if (coded_ranks_ > 0) return coded_ranks_;
+  return weights > 0 ? weights : 1;  // of a sum of nothing
+}
+
 double LocalRound::Merge(int64_t round, double weights, double inner_rate) {
-  // Without weights the sums of differences are what codecs have kept from earlier rounds.
-  const double scale = weights > 0 ? 1 / weights : 1;
+  const double scale = 1 / Divisor(weights);
   const double squares = SquaredNorm(*common_, scale);
   outer_.Step(round, scale, inner_rate);
   if (weights > 0) {
-    const auto mean = static_cast<float>(scale);
+    const auto mean = static_cast<float>(1 / weights);
     const float* const sum = statistics().data();
     float* const common = common_statistics().data();
     ForEachElement(statistics(), [=](int64_t i) { common[i] = mean * sum[i]; });

@@ -12,6 +12,9 @@
 //
 // In an overlapped round a rank keeps what it has done since Take, so that every change is counted
 // once. Running statistics follow the same rules; their new common value is the mean.
+// Differences that travel through codecs (set_coded_ranks) are divided by the number of ranks, which
+// is what c_i add up to unless a rank has left steps out. A codec sends in a later round what it has
+// kept of this one: it must count there for as much, however many ranks have anything to add then.
 // Thread-safety: the trainer thread, but the sums belong to the communication thread between Take
 // and Merge. Memory: three blocks of the model's size (common weights, differences, the optimizer's
 // momentum), a fourth if rounds overlap. Cost: Take and Merge are one pass over these blocks each.
@@ -48,7 +51,7 @@ class LocalRound {
   std::span<float> statistics() { return statistics_.floats(); }
   // New common weights from the sums, and this rank's own from them. `weights`: sum of c_i over the
   // ranks; 0, if no rank has anything to add: then common statistics, whose sum is 0, stay. `round`,
-  // `inner_rate`: OuterOptimizer::Step. Returns |sum c_i D_i / sum c_i|^2.
+  // `inner_rate`: OuterOptimizer::Step. Returns the squares of what the outer step is made of.
   double Merge(int64_t round, double weights, double inner_rate);
 
   // Exchanges own and common weights in the model's arena, to evaluate or save what is common; the
@@ -66,15 +69,19 @@ class LocalRound {
   std::span<float> common_weights() { return common_->values(); }
   std::span<float> common_statistics() { return common_->buffer_values(); }
   std::vector<Optimizer::StateBlock> state() { return outer_.state(); }
+  // Differences travel through the codecs of so many ranks from now on.
+  void set_coded_ranks(int ranks) { coded_ranks_ = ranks; }
   bool overlapped() const { return overlapped_; }
 
  private:
   LocalRound(ParameterArena* model, std::unique_ptr<ParameterArena> common, const OuterRule& rule,
              bool overlapped);
+  double Divisor(double weights) const;  // of the sum of differences
 
   ParameterArena* const model_;
   const bool overlapped_;
   bool swapped_ = false;                    // the model holds the common weights
+  int coded_ranks_ = 0;                     // 0: no codecs
   std::unique_ptr<ParameterArena> common_;  // values: w; grads: c_i D_i
   OuterOptimizer outer_;
   AlignedBuffer statistics_;                          // c_i times own statistics

@@ -1,21 +1,12 @@
 #include "apps/trainer/local/local_update.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <utility>
 
-#include "apps/trainer/local/outer_state.h"
 #include "apps/trainer/local/round_report.h"
-#include "apps/trainer/update/allreduce_update.h"
-#include "core/logging.h"
 #include "core/stop_signal.h"
-#include "core/storage/crc32c.h"
-#include "core/text/counted.h"
 #include "core/units.h"
-#include "dist/config_check.h"
 #include "optim/batch_growth.h"
 #include "optim/gradient_norm.h"
 #include "optim/weight_average.h"
@@ -28,122 +19,6 @@ LocalUpdate::LocalUpdate(const Generation* generation)
       progress_(world_->progress()),
       period_(generation->config().dist().local(), generation->optim.config, &generation->plan),
       lost_images_(generation->config().data().path()) {}
-
-StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* generation,
-                                                          const ResumePoint& point) {
-  std::unique_ptr<LocalUpdate> update(new LocalUpdate(generation));
-  const bool for_ever = !update->RoundsFollow();
-  if (!for_ever && update->step() >= update->period_.first_step()) {
-    RT_RETURN_IF_ERROR(update->CreateRounds(point));
-    return std::unique_ptr<UpdatePath>(std::move(update));
-  }
-  if (for_ever && update->step() > update->period_.first_step()) {
-    RT_RETURN_IF_ERROR(update->CreateRounds(point));  // what several ranks have had of their own
-    RT_RETURN_IF_ERROR(update->AddUnsent());
-    return AllreduceUpdate::Create(generation, {});  // what was compressed were not gradients
-  }
-  RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
-  if (for_ever) return std::move(update->dense_);
-  return std::unique_ptr<UpdatePath>(std::move(update));
-}
-
-// A mean of one changes nothing: every step is an update of its own.
-bool LocalUpdate::RoundsFollow() const {
-  return !world_->alone() || !RuleOf(generation_->config().dist().local()).averages();
-}
-
-// The model holds the common weights now.
-Status LocalUpdate::CreateRounds(const ResumePoint& point) {
-  const RunConfig& config = generation_->config();
-  const LocalConfig& local = config.dist().local();
-  RT_ASSIGN_OR_RETURN(round_, LocalRound::Create(&generation_->arena(), RuleOf(local),
-                                                 local.overlap() && !world_->alone()));
-  exchange_ = std::make_unique<RoundExchange>(world_, round_.get(), config.dist());
-  RT_ASSIGN_OR_RETURN(const GradientCompression::Saved saved, GradientCompression::Read(point));
-  RT_ASSIGN_OR_RETURN(
-      compression_, GradientCompression::Create(world_, round_->differences(), local.compression(),
-                                                {.global_batch = 1,
-                                                 .seed = config.train().seed(),
-                                                 .buckets = exchange_->buckets(),
-                                                 .per_rank = true},
-                                                saved));
-  exchange_->Compress(compression_.get());
-  round_->Swap();  // the model holds what is common until the first step
-  round_begin_ = offered_begin_ = step();
-  for (const Optimizer::StateBlock& block : generation_->state().optimizer()->state()) {
-    own_.Add("optimizer." + block.name, block.values);
-  }
-  own_.Add("weights", round_->own_weights());
-  own_.Add("statistics", round_->own_statistics());
-  own_.Add("round", saved_sums_);
-  RT_RETURN_IF_ERROR(Restore(point));
-  if (offered_.steps > 0 &&
-      !round_->overlapped()) {  // alone, after several: it has nothing to hide
-    StartExchange();
-    RT_RETURN_IF_ERROR(FinishExchange(&continued_));
-  }
-  RT_RETURN_IF_ERROR(FindWriters());
-  if (world_->leads()) {
-    const int64_t begin = std::max(step(), period_.first_step());
-    if (RoundsFollow()) {
-      LogInfo(DescribeRounds(local, period_.RoundEnd(begin) - begin, round_->overlapped()));
-    }
-    if (compression_ != nullptr) LogInfo("differences: " + compression_->description());
-  }
-  return OkStatus();
-}
-
-Status LocalUpdate::Restore(const ResumePoint& point) {
-  static_assert(std::is_trivially_copyable_v<LocalProgress>);  // all ranks run the same build
-  LocalProgress saved = point.local;
-  RT_RETURN_IF_ERROR(world_->Run([&](Communicator* ranks) {
-    return ranks->Broadcast(std::as_writable_bytes(std::span(&saved, 1)), point.source_rank);
-  }));
-  RT_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> saved_ranks,
-      world_->ShareNumbers({std::ssize(point.division.batches)}, point.source_rank));
-  RT_RETURN_IF_ERROR(RestoreOuterState(world_, point, round_.get()));
-  RT_ASSIGN_OR_RETURN(const bool parts, own_.Restore(world_, point.parts, point.source_rank));
-  rounds_ = saved.rounds;
-  if (saved_ranks[0] != world_->size()) saved.period.measured_size = 0;  // others take other times
-  if (rounds_ > 0) period_.Restore(saved.period);
-  if (saved.offers > 0 && parts) {
-    offered_ = RoundSums::Restored(saved_sums_, saved.offers);
-    offered_begin_ = step() - saved.offers;
-  } else if (rounds_ > 0 && !parts && saved_ranks[0] > 1 && world_->leads()) {
-    WarnOfLostParts();
-  }
-  return OkStatus();
-}
-
-// What several ranks had not sent of their differences, to the weights of the one that is left.
-Status LocalUpdate::AddUnsent() {
-  if (compression_ == nullptr) return OkStatus();
-  round_->TakeNothing();
-  compression_->BeginStep(rounds_, generation_->plan.EpochAt(step()), 1);
-  exchange_->Start({});
-  RT_RETURN_IF_ERROR(exchange_->Finish().status());
-  round_->Merge(rounds_, /*weights=*/0, RateOf(step() - 1));
-  return OkStatus();
-}
-
-Status LocalUpdate::FindWriters() {
-  if (world_->alone()) return OkStatus();
-  const CheckpointDirectory* const directory = generation_->run->checkpoints();
-  RT_ASSIGN_OR_RETURN(parts_, PartExchange::Create(world_, directory));
-  if (parts_ == nullptr) return OkStatus();
-  RT_ASSIGN_OR_RETURN(part_bytes_, world_->Gather(BytesOf(OwnTensors())));
-  WarnOfBlindRanks(*parts_, *world_, directory, part_bytes_.back());
-  return OkStatus();
-}
-
-std::vector<TensorView> LocalUpdate::OwnTensors() const {
-  std::vector<TensorView> tensors = own_.Tensors(world_->rank());
-  if (compression_ == nullptr) return tensors;
-  const std::vector<TensorView> residuals = compression_->OwnTensors();
-  tensors.insert(tensors.end(), residuals.begin(), residuals.end());
-  return tensors;
-}
 
 StatusOr<StepWork> LocalUpdate::BeginStep() {
   if (dense_ != nullptr) return dense_->BeginStep();
@@ -178,6 +53,7 @@ StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
     RT_RETURN_IF_ERROR(EndRound(&result));
     exposed = waiting.Seconds();
   }
+  if (!synchronized_) RT_RETURN_IF_ERROR(HearOfTheEnd());
   const double seconds = since_step_.Seconds();
   result.metrics.images_per_s = static_cast<double>(generation_->division.own.global_batch *
                                                     generation_->plan.BatchesOf(step() - 1)) /
@@ -186,8 +62,24 @@ StatusOr<StepResult> LocalUpdate::FinishStep(const OwnStep& own) {
   return result;
 }
 
+// The steps of a round ask no other rank. A survivor that heard of a loss at the end of the round
+// might not live to write its checkpoint (apps/session/last_word.h).
+Status LocalUpdate::HearOfTheEnd() {
+  Transport* const transport = world_->transport();
+  if (transport->EndCause().ok()) return OkStatus();
+  return world_->Run([transport](Communicator* /*ranks*/) { return transport->EndCause(); });
+}
+
 StatusOr<StepResult> LocalUpdate::FinishDenseStep(const OwnStep& own) {
   RT_ASSIGN_OR_RETURN(StepResult result, dense_->FinishStep(own));
+  if (!RoundsFollow()) {
+    if (!result.counted) return result;
+    StepResult before = std::exchange(continued_, {});
+    result.rounds = std::move(before.rounds);
+    result.not_finite = std::move(before.not_finite);
+    result.left_out = before.left_out;
+    return result;
+  }
   // A step that does not count is over, too: the trainer leaves it out.
   if (step() + (result.counted ? 0 : 1) < period_.first_step()) return result;
   agreed_signal_ = world_->alone() ? 0 : dense_->stop_signal();
@@ -288,6 +180,8 @@ void LocalUpdate::TakeNothing(RankRound* own) {
 
 Status LocalUpdate::FinishExchange(StepResult* result) {
   RT_ASSIGN_OR_RETURN(const std::vector<RankRound> ranks, exchange_->Finish());
+  RT_RETURN_IF_ERROR(CountLeftOut(ranks, result));
+  // Nothing fails from here on, so that Undo finds what it expects.
   world_->progress()->Enter(Phase::kUpdate);
   double weights = 0;
   for (const RankRound& rank : ranks) {
@@ -304,7 +198,6 @@ Status LocalUpdate::FinishExchange(StepResult* result) {
   period_.AfterRound(offered_begin_, reading);
   if (world_->leads()) LogPeriod(before, period_.progress(), period_.decided_by(), step());
   result->rounds.push_back(RoundMetrics(ranks, reading.cosine));
-  RT_RETURN_IF_ERROR(CountLeftOut(ranks, result));
   offered_ = {};
   return OkStatus();
 }
@@ -334,17 +227,22 @@ Status LocalUpdate::CountLeftOut(std::span<const RankRound> ranks, StepResult* r
   int64_t left_out = 0;
   for (const RankRound& rank : ranks) left_out += rank.left_out;
   TrainingProgress& progress = generation_->progress();
-  progress.skipped_steps += left_out;
-  progress.skipped_in_a_row = left_out > 0 ? progress.skipped_in_a_row + 1 : 0;
-  if (left_out == 0) return OkStatus();
+  if (left_out == 0) {
+    progress.skipped_in_a_row = 0;
+    return OkStatus();
+  }
   RT_ASSIGN_OR_RETURN(const std::string first, FirstNotFinite(world_, ranks, offered_.not_finite));
+  progress.skipped_steps += left_out;
+  ++progress.skipped_in_a_row;
   if (result->not_finite.empty()) result->not_finite = first;
   result->left_out += left_out;
   return OkStatus();
 }
 
-// An exchange that has failed leaves the common weights as they were. What several ranks have of their
-// own is lost with the world; one rank's checkpoint is whole.
+// An exchange that has failed leaves the common weights as they were: those of round_begin_. (At the
+// end of the run the round before may be merged by then, which is what the steps up to round_begin_
+// have done.) What several ranks have of their own is lost with the world; one rank's checkpoint is
+// whole.
 void LocalUpdate::Undo() {
   if (dense_ != nullptr) return dense_->Undo();
   if (synchronized_) return;
@@ -360,41 +258,5 @@ int LocalUpdate::stop_signal() const {
 }
 
 std::string LocalUpdate::Advice() const { return dense_ != nullptr ? dense_->Advice() : ""; }
-
-void LocalUpdate::Describe(ResumePoint* point) const {
-  if (dense_ != nullptr) return dense_->Describe(point);
-  point->local = {.rounds = rounds_, .offers = offered_.steps, .period = period_.progress()};
-  if (compression_ != nullptr) point->compression = compression_->routes();
-}
-
-std::vector<TensorView> LocalUpdate::Tensors() const {
-  if (dense_ != nullptr) return dense_->Tensors();
-  std::vector<TensorView> tensors = OuterTensors(round_.get());
-  if (compression_ == nullptr) return tensors;
-  const std::vector<TensorView> compression = compression_->Tensors();
-  tensors.insert(tensors.end(), compression.begin(), compression.end());
-  return tensors;
-}
-
-StatusOr<WrittenParts> LocalUpdate::WriteParts(const CheckpointDirectory* directory) {
-  if (dense_ != nullptr) return dense_->WriteParts(directory);
-  if (parts_ == nullptr) return WrittenParts{};
-  saved_sums_ = offered_.Save();
-  return parts_->Write(step(), OwnTensors(), directory);
-}
-
-std::vector<int64_t> LocalUpdate::PartBytes() const {
-  return dense_ != nullptr ? dense_->PartBytes() : part_bytes_;
-}
-
-// Each rank has an optimizer state of its own.
-uint32_t LocalUpdate::Checksum(uint32_t optimizer) const {
-  if (dense_ != nullptr) return dense_->Checksum(optimizer);
-  uint32_t checksum = 0;
-  for (const Optimizer::StateBlock& block : round_->state()) {
-    checksum = Crc32c(std::as_bytes(block.values), checksum);
-  }
-  return compression_ != nullptr ? compression_->Checksum(checksum) : checksum;
-}
 
 }  // namespace ringtail

@@ -13,9 +13,11 @@
 // the ranks' own by one round if rounds overlap, but not at the end of the run. Each rank keeps its
 // own optimizer state (DiLoCo, MuLoCo); checkpoints have one part per rank for it (own_state.h).
 // A step with a loss or gradient that is not finite changes nothing on its rank, and all ranks hear
-// of it at the end of the round. Before dist.local.start_epoch steps are AllreduceUpdate's.
-// The first error of the world ends the round; Undo goes back to the last common weights, and alone
-// to all that this rank had then.
+// of it at the end of the round. Before dist.local.start_epoch steps are AllreduceUpdate's, and so
+// are those of one rank that continues the rounds of several and takes means.
+// The first error of the world ends the round, and the step in which it comes: no rank computes on
+// for one that is lost. Undo goes back to the last common weights, and alone to all that this rank
+// had then.
 // Sources: Stich 2019 (local SGD), Lin et al. 2020 (post-local), Wang et al. 2020 (SlowMo),
 // Douillard et al. 2023, 2025 (DiLoCo, and its overlapped form), Therien et al. 2025 (MuLoCo).
 // Thread-safety: the trainer thread. Memory: that of LocalRound; alone, a copy of OwnState's blocks.
@@ -58,6 +60,7 @@ class LocalUpdate : public UpdatePath {
 
   void Describe(ResumePoint* point) const override;
   std::vector<TensorView> Tensors() const override;
+  std::vector<TensorView> TensorsAfterLoss() const override;
   StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* directory) override;
   std::vector<int64_t> PartBytes() const override;
   uint32_t Checksum(uint32_t optimizer) const override;
@@ -68,6 +71,7 @@ class LocalUpdate : public UpdatePath {
   Status CreateRounds(const ResumePoint& point);
   Status Restore(const ResumePoint& point);
   Status AddUnsent();
+  void EndRounds();
   Status FindWriters();
   void BeginRound();
   StatusOr<StepResult> FinishDenseStep(const OwnStep& own);
@@ -75,6 +79,7 @@ class LocalUpdate : public UpdatePath {
   Status Update(const OwnStep& own, StepResult* result);
   Status LeaveOut(const OwnStep& own);
   Status EndRound(StepResult* result);
+  Status HearOfTheEnd();
   void StartExchange();
   void TakeNothing(RankRound* own);
   Status FinishExchange(StepResult* result);
@@ -90,8 +95,9 @@ class LocalUpdate : public UpdatePath {
   TrainingWorld* const world_;
   ProgressListener progress_;
   LocalPeriod period_;
-  std::unique_ptr<UpdatePath> dense_;  // of the steps before period_.first_step(); null after them
-  std::unique_ptr<LocalRound> round_;  // null before
+  // Of the steps before period_.first_step(), and after all rounds; null between them.
+  std::unique_ptr<UpdatePath> dense_;
+  std::unique_ptr<LocalRound> round_;                 // null while dense_ is not
   std::unique_ptr<GradientCompression> compression_;  // null: none
   std::unique_ptr<RoundExchange> exchange_;           // uses both to its end
   std::unique_ptr<PartExchange> parts_;               // null: no part is written
@@ -99,7 +105,7 @@ class LocalUpdate : public UpdatePath {
   OwnState own_;
   LostImages lost_images_;
 
-  // Of rounds that were merged when the run continued, for the next step.
+  // Of rounds that were merged when the run continued, for the next step that counts.
   StepResult continued_;
   bool synchronized_ = true;
   int64_t rounds_ = 0;                       // merged so far

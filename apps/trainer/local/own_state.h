@@ -5,8 +5,9 @@
 //   local.<rank>.optimizer.momentum   local.<rank>.weights   local.<rank>.statistics   local.<rank>.round
 //
 // As many ranks as wrote it read their own parts, so that the run continues with the same bits. In
-// a world of another size every rank takes the mean of all parts: with it the mean of the weights,
-// which is what the ranks have in common, stays the same.
+// a world of another size every rank takes the mean of all parts, by the images that each rank has
+// trained in the round that is not exchanged yet (RoundSums::Weight), as the exchange would have
+// taken it. What the round itself has, sums over images, is the plain mean.
 // Thread-safety: the trainer thread. The blocks must outlive it.
 #ifndef RINGTAIL_APPS_TRAINER_LOCAL_OWN_STATE_H_
 #define RINGTAIL_APPS_TRAINER_LOCAL_OWN_STATE_H_
@@ -42,11 +43,15 @@ class OwnState {
   void TakeBack();
 
  private:
-  Status Take(const SafetensorsFile& part, int from, double share);
+  // Of a part in the mean of all that were read so far, this one included.
+  struct Shares {
+    double of_rank = 1, of_round = 1;
+  };
+  Status Take(const SafetensorsFile& part, int from, const Shares& shares);
 
   std::vector<std::pair<std::string, std::span<float>>> blocks_;
   std::vector<std::vector<float>> kept_;  // as blocks_; empty: none
-  std::set<std::string> taken_;           // blocks that hold the sum of the parts so far
+  std::set<std::string> taken_;           // blocks that hold the mean of the parts so far
 };
 
 }  // namespace ringtail

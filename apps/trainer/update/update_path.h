@@ -86,6 +86,8 @@ class UpdatePath {
   virtual void Describe(ResumePoint* point) const = 0;
   // The same on all ranks; rank 0 writes it.
   virtual std::vector<TensorView> Tensors() const = 0;
+  // After a rank was lost, and Undo: those of them that need no rank's own part.
+  virtual std::vector<TensorView> TensorsAfterLoss() const { return {}; }
   // All ranks: each writes what it holds alone into rank 0's `directory` (null: on other ranks).
   virtual StatusOr<WrittenParts> WriteParts(const CheckpointDirectory* directory) = 0;
   virtual std::vector<int64_t> PartBytes()

@@ -213,5 +213,18 @@ TEST(FineTuningTest, PatienceEndsARunAndItCanContinue) {
   EXPECT_THAT(more.message, HasSubstr("trained for 30 of 30 steps;"));
 }
 
+// Local rounds of ten steps are evaluated at their ends alone, though evaluations are due every five.
+TEST(FineTuningTest, PatienceCountsEvaluationsThatWereMade) {
+  const TempDir folder;
+  const LoadedConfig loaded =
+      TinyConfig({"optim.learning_rate=1e-30", "train.epochs=8",
+                  "train.phase=", "optim.ema_decay=0", "train.freeze=all-but-head",
+                  "train.patience=2", "dist.local.period=10", "dist.local.outer_momentum=0.5"});
+  const TrainingOutcome outcome = TrainTiny(loaded, folder.path()).value();
+  EXPECT_EQ(outcome.kind, Kind::kOutOfPatience);
+  EXPECT_THAT(outcome.message, HasSubstr("trained for 30 of 40 steps (no better validation "
+                                         "accuracy in the last 2 evaluations after step 10"));
+}
+
 }  // namespace
 }  // namespace ringtail

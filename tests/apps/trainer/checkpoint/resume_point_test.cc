@@ -31,7 +31,8 @@ ResumePoint Example() {
                     .best_step = 5,
                     .best_accuracy = 0.1 + 0.2,  // needs all 17 digits
                     .skipped_steps = 3,
-                    .skipped_in_a_row = 2};
+                    .skipped_in_a_row = 2,
+                    .unimproved = 1};
   point.division = {
       .global_batch = 64, .batches = {43, 21}, .machines = {"a", "b, c"}, .threads = {4, 2}};
   point.numerics = {.threads = 3, .isa = "avx2", .matrices = "f32"};
@@ -83,6 +84,7 @@ TEST_F(ResumePointTest, EverythingComesBack) {
   EXPECT_EQ(read.progress.step, 7);
   EXPECT_EQ(read.progress.best_accuracy, 0.1 + 0.2);
   EXPECT_EQ(read.progress.skipped_in_a_row, 2);
+  EXPECT_EQ(read.progress.unimproved, 1);
   EXPECT_EQ(read.division.global_batch, 64);
   EXPECT_EQ(read.division.batches, written.division.batches);
   EXPECT_EQ(read.division.machines, written.division.machines);
@@ -121,10 +123,10 @@ TEST_F(ResumePointTest, KeysAreThoseOfEarlierRuns) {
        {"agreed_ranks",     "allreduce_algorithms",   "best_accuracy",    "best_step",
         "class_names",      "completed_steps",        "compression_ways", "compute_threads",
         "config",           "convolution_algorithms", "data_contents",    "data_fingerprint",
-        "evaluated_step",   "global_batch",           "images",           "instruction_set",
-        "last_accuracy",    "local_batches",          "local_rounds",     "machines",
-        "ringtail_version", "skipped_in_a_row",       "skipped_steps",    "threads_of_ranks",
-        "update_matrices",  "written_after"}) {
+        "evaluated_step",   "evaluations_since_best", "global_batch",     "images",
+        "instruction_set",  "last_accuracy",          "local_batches",    "local_rounds",
+        "machines",         "ringtail_version",       "skipped_in_a_row", "skipped_steps",
+        "threads_of_ranks", "update_matrices",        "written_after"}) {
     EXPECT_EQ(keys.erase(key), 1U) << key;
   }
   EXPECT_THAT(keys, IsEmpty());
@@ -134,15 +136,16 @@ TEST_F(ResumePointTest, AnOldCheckpointNeedNotKnowEverything) {
   Metadata old = Written();
   for (const char* key :
        {"agreed_ranks", "allreduce_algorithms", "compression_ways", "compute_threads",
-        "convolution_algorithms", "data_contents", "global_batch", "images", "instruction_set",
-        "local_batches", "local_rounds", "machines", "threads_of_ranks", "update_matrices",
-        "written_after"}) {
+        "convolution_algorithms", "data_contents", "evaluations_since_best", "global_batch",
+        "images", "instruction_set", "local_batches", "local_rounds", "machines",
+        "threads_of_ranks", "update_matrices", "written_after"}) {
     old.erase(key);
   }
   old["pictures"] = "40 to train on";
   const ResumePoint point = Read(old).value();
   EXPECT_EQ(point.data.contents, std::nullopt);
   EXPECT_EQ(point.data.counts, "40 to train on");
+  EXPECT_EQ(point.progress.unimproved, -1);
   EXPECT_EQ(point.division.global_batch, 0);
   EXPECT_THAT(point.division.batches, IsEmpty());
   EXPECT_THAT(point.allreduces, IsEmpty());
@@ -195,12 +198,19 @@ TEST_F(ResumePointTest, MissingAndBrokenNumbersAreNamed) {
 // They would end in an internal error, or in a run that relies on wrong numbers.
 TEST_F(ResumePointTest, NumbersThatNoRunComesToAreRefused) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"completed_steps", "-1"},   {"completed_steps", "9223372036854775807"},
-      {"evaluated_step", "8"},     {"evaluated_step", "-1"},
-      {"best_step", "8"},          {"best_step", "-2"},
-      {"best_accuracy", "nan"},    {"best_accuracy", "inf"},
-      {"best_accuracy", "1.5"},    {"skipped_steps", "-1"},
-      {"skipped_in_a_row", "8"},   {"skipped_in_a_row", "-1"},
+      {"completed_steps", "-1"},
+      {"completed_steps", "9223372036854775807"},
+      {"evaluated_step", "8"},
+      {"evaluated_step", "-1"},
+      {"best_step", "8"},
+      {"best_step", "-2"},
+      {"best_accuracy", "nan"},
+      {"best_accuracy", "inf"},
+      {"best_accuracy", "1.5"},
+      {"skipped_steps", "-1"},
+      {"skipped_in_a_row", "8"},
+      {"skipped_in_a_row", "-1"},
+      {"evaluations_since_best", "8"},
       {"skipped_steps", "458753"},  // of 7 steps and at most 65,536 ranks
   };
   for (const auto& [key, text] : wrong) ExpectDamaged(key, text);

@@ -60,6 +60,11 @@ TEST_P(LostRankTest, IsNamedByAllAndAnyNumberOfRanksContinues) {
     if (name.starts_with("optimizer.")) continue;  // rank 0's own
     EXPECT_EQ(values, expected.at(name)) << name << " after step " << left->step;
   }
+  for (const auto& [name, values] : expected) {
+    if (name.starts_with("local.outer.")) {
+      EXPECT_TRUE(common.contains(name)) << name;
+    }
+  }
   for (const auto& [name, values] : Final("alone")) EXPECT_TRUE(common.contains(name)) << name;
 
   for (const int ranks : {1, 2, 3}) {
@@ -83,6 +88,18 @@ INSTANTIATE_TEST_SUITE_P(All, LostRankTest,
                                          LostRank{"StopOf2Overlapped", "stop", 2, kOverlapped},
                                          LostRank{"StopOf0Blocking", "stop", 0, kBlocking}),
                          [](const auto& info) { return info.param.name; });
+
+// The others would take 3 s to the end of their round, and a process whose world has ended lives for 2 s
+// unless it does something for it (apps/session/last_word.h).
+TEST_F(LocalRoundsTest, SurvivorsOfALongRoundWriteTheirCheckpoint) {
+  WriteConfig(
+      {"dist.local.period=12", "dist.local.overlap=false", "train.evaluate_every_epochs=4"});
+  const ProcessResult result = RunWithFault(3, "run", "kill_among_slow", 1, 14);
+  ExpectOthersName(1, 3, result);
+  const auto left = LoadNewestCheckpoint(Path("run"));
+  ASSERT_TRUE(left.ok()) << left.status().ToString() << result.err;
+  EXPECT_EQ(left->step, 12);
+}
 
 // A round that is waited for ends with step 9, in which all hear of it; one that travels is merged
 // at the end of the next.

@@ -136,6 +136,25 @@ TEST(LocalRound, ARankWhoseWeightsAreNotFiniteBeginsAnew) {
   }
 }
 
+// What a codec sends of earlier rounds is worth the same, whichever ranks have something to add now.
+TEST(LocalRound, DifferencesBehindCodecsAreDividedByTheRanks) {
+  for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {0, 1}, {0, 0}}) {
+    Ranks ranks(2, {}, /*overlapped=*/false);
+    ranks.Weigh(weights);
+    ranks.Statistic(0) = ranks.Statistic(1) = 8;
+    for (const int rank : {0, 1}) {
+      ranks.round(rank).set_coded_ranks(2);
+      if (weights[rank] > 0) ranks.round(rank).Take(weights[rank]);
+      if (weights[rank] == 0) ranks.round(rank).TakeNothing();
+    }
+    ranks.round(0).differences()->grads()[0] = 4;  // kept before
+    ranks.Sum();
+    ranks.Merge(0);
+    EXPECT_THAT(ranks.Own(0), ElementsAre(1 - 2, -1));
+    EXPECT_EQ(ranks.Statistic(0), weights[1] > 0 ? 8 : 5);
+  }
+}
+
 // DiLoCo's outer step: v = m v + D, w = w - r (D + m v). One rank moves by -1 in each of 3 rounds
 // (D = 1 of the first weight), r = 0.5, m = 0.5:
 //   v = 1,    w = 1    - 0.5 (1 + 0.5)   = 0.25
