@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "apps/session/world_session.h"
 #include "apps/trainer/generation.h"
-#include "apps/world_session.h"
 #include "core/status.h"
 
 namespace ringtail {

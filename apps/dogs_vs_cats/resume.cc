@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/plan/auto_plan.h"
 #include "data/layouts/folder_listing.h"
 
 namespace ringtail {
@@ -19,6 +20,13 @@ bool NamesFile(const ResumeFlags& flags) { return !flags.from.empty() && !IsFold
 
 const std::string& FolderOf(const ResumeFlags& flags, const std::string& output) {
   return flags.from.empty() ? output : flags.from;
+}
+
+// The ranks that a plan lets train (FollowPlan); all, if the run follows none.
+RankGroup RanksThatTrain(const ResumeHead& head, const DistConfig& config, int world_size) {
+  const Planned& plan = config.has_planned() ? config.planned() : head.config.dist().planned();
+  const bool follows = config.plan() == DistConfig::AUTO && plan.rank_size() > 0;
+  return follows ? TrainingRanks(plan, world_size) : RankGroup::World(world_size);
 }
 
 }  // namespace
@@ -70,6 +78,15 @@ StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<
   if (!flags.config.empty()) return LoadRunConfig(flags.config, flags.set);
   if (!head) return LoadRunConfig(config_of_run.value_or(""), flags.set);
   return ParseRunConfig(head->config_text, head->path, flags.set);
+}
+
+// Saved by the ranks that trained, in their order.
+int ThreadsSoFar(const ResumeHead& head, const DistConfig& config, const RankIdentity& identity) {
+  const RankGroup trained = RanksThatTrain(head, config, identity.world_size);
+  const std::vector<int64_t>& saved = head.division.threads;
+  const std::optional<int> member = trained.MemberOf(identity.rank);
+  const bool is_saved = member && std::ssize(saved) == trained.size();
+  return is_saved ? static_cast<int>(saved[*member]) : head.numerics.threads;
 }
 
 Status CheckOutput(const ResumeFlags& flags, const std::optional<ResumeHead>& head,

@@ -12,6 +12,8 @@
 #include "apps/trainer/checkpoint/run_directory.h"
 #include "core/status.h"
 #include "core/storage/checkpoint.h"
+#include "dist/dist.pb.h"
+#include "dist/membership/identity/rank_identity.h"
 
 namespace ringtail {
 
@@ -45,6 +47,10 @@ std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::stri
 // the default one.
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
                                   const std::optional<std::string>& config_of_run);
+
+// Compute threads of this rank before the run was interrupted; of a rank that did not train then, and of
+// all in a world of another size, those of rank 0. `config`: of the run as it continues.
+int ThreadsSoFar(const ResumeHead& head, const DistConfig& config, const RankIdentity& identity);
 
 // FailedPrecondition if the folder holds another run: it is never overwritten, neither by a new run
 // nor by one that continues from elsewhere.

@@ -24,6 +24,7 @@
 #include "apps/plan/run_advice.h"
 #include "apps/print.h"
 #include "apps/report/write_report.h"
+#include "apps/session/world_session.h"
 #include "apps/trainer/checkpoint/config_difference.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/decide_precision.h"
@@ -31,7 +32,6 @@
 #include "apps/trainer/pipeline/stage_report.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/trainer/update/bf16_agreement.h"
-#include "apps/world_session.h"
 #include "core/check.h"
 #include "core/fast_bf16_products.h"
 #include "core/logging.h"
@@ -54,13 +54,11 @@ struct TrainFlags {
 };
 
 // As many threads as the run had so far on this rank, unless told otherwise: sums that are divided
-// differently round differently. In a world of another size, as many as rank 0 had.
+// differently round differently.
 void KeepThreads(const ResumeHead& head, const RunConfig& config, const RankIdentity& identity,
                  ConfigFlags* flags) {
   if (flags->threads != 0 || config.train().threads() != 0) return;
-  const std::vector<int64_t>& saved = head.division.threads;
-  const bool same_world = std::ssize(saved) == identity.world_size;
-  flags->threads = same_world ? static_cast<int>(saved[identity.rank]) : head.numerics.threads;
+  flags->threads = ThreadsSoFar(head, config.dist(), identity);
 }
 
 // The same on all ranks.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/world_session.h"
+#include "apps/session/world_session.h"
 #include "core/status.h"
 #include "dist/membership/identity/rank_environment.h"
 

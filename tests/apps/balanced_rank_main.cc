@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "apps/exit_code.h"
+#include "apps/session/world_session.h"
 #include "apps/trainer/train_to_end.h"
-#include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
 #include "dist/membership/identity/rank_environment.h"

@@ -2,13 +2,19 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "apps/config/run_config.h"
 #include "apps/exit_code.h"
+#include "apps/trainer/checkpoint/resume_point.h"
 #include "core/config/text_config.h"
 #include "core/storage/checkpoint.h"
 #include "tests/apps/job.h"
@@ -20,6 +26,7 @@ namespace ringtail {
 namespace {
 
 using testing::ContainsRegex;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,14 +34,25 @@ class PlannedRanksTest : public testing::Test {
  protected:
   ProcessResult Train(const std::string& run, int ranks, const std::vector<std::string>& sets,
                       const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = Arguments(run, sets);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProcess(Launch(ranks, DogsVsCats(arguments)));
+  }
+  std::vector<std::string> Arguments(const std::string& run,
+                                     const std::vector<std::string>& sets) const {
     const std::string config = Path(run + ".textproto");
     std::ofstream(config) << PrintTextConfig(
         TinyConfig({"train.batch=4", "dist.algorithm=\"ring\""}).config);
     std::vector<std::string> arguments = {"train",      "--config", config,   "--data",
                                           TinyImages(), "--output", Path(run)};
     for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return RunProcess(Launch(ranks, DogsVsCats(arguments)));
+    return arguments;
+  }
+  // Each rank runs `script` with the program as its arguments.
+  static std::vector<std::string> InShell(const std::string& script,
+                                          std::vector<std::string> program) {
+    program.insert(program.begin(), {"sh", "-c", script, "sh"});
+    return program;
   }
   std::string Path(const std::string& name) const { return folder_.File(name); }
   std::map<std::string, std::vector<float>> Final(const std::string& run) const {
@@ -66,26 +84,66 @@ TEST_F(PlannedRanksTest, IdleRanksEndAsTheOthersDo) {
 
 // Nothing that a lone trainer does would ask for it: the monitor tells.
 TEST_F(PlannedRanksTest, ALoneTrainerHearsThatAnIdleRankIsLost) {
-  const std::string config = Path("lone.textproto");
-  std::ofstream(config) << PrintTextConfig(
-      TinyConfig({"train.batch=4", "train.epochs=100000", "dist.plan=AUTO",
-                  "dist.planned={rank: [0] world: 2}"})
-          .config);
   const std::string until_it_trains = fmt::format(
       "[ $RANK = 0 ] || (until [ -s {}/metrics.jsonl ]; do sleep 0.05; done; kill -9 $$) & "
       "exec \"$@\"",
       Path("lone"));
-  std::vector<std::string> rank = {"sh", "-c", until_it_trains, "sh"};
-  for (const std::string& word : DogsVsCats(
-           {"train", "--config", config, "--data", TinyImages(), "--output", Path("lone")})) {
-    rank.push_back(word);
-  }
-  const ProcessResult result = RunProcess(Launch(2, rank));
+  const ProcessResult result = RunProcess(
+      Launch(2, InShell(until_it_trains,
+                        DogsVsCats(Arguments("lone", {"train.epochs=100000", "dist.plan=AUTO",
+                                                      "dist.planned={rank: [0] world: 2}"})))));
   EXPECT_THAT(result.err, HasSubstr("lost rank 1")) << result.out;
   EXPECT_THAT(result.err, HasSubstr(fmt::format("rank 0: exited with {}", kExitLostPeer)));
   const auto newest = LoadNewestCheckpoint(Path("lone"));
   ASSERT_TRUE(newest.ok()) << newest.status().message();
   EXPECT_GE(newest->step, 1);
+}
+
+// Whichever rank gets the signal: rank 0 trains alone, or with another one.
+TEST_F(PlannedRanksTest, ASignalToAnIdleRankStopsTheOthersInOrder) {
+  for (const char* const planned : {"{rank: [0] world: 2}", "{rank: [0, 2] world: 3}"}) {
+    SCOPED_TRACE(planned);
+    const int ranks = planned[std::string_view(planned).size() - 2] - '0';
+    const std::string run = fmt::format("told{}", ranks);
+    const std::string once_it_trains = fmt::format(
+        "[ $RANK != 1 ] || (until [ -s {}/metrics.jsonl ]; do sleep 0.05; done; kill -TERM $$) & "
+        "exec \"$@\"",
+        Path(run));
+    const ProcessResult result = RunProcess(Launch(
+        ranks, InShell(once_it_trains,
+                       DogsVsCats(Arguments(run, {"train.epochs=100000", "dist.plan=AUTO",
+                                                  std::string("dist.planned=") + planned})))));
+    EXPECT_EQ(result.exit_code, kExitSignalBase + SIGTERM) << result.out << result.err;
+    EXPECT_THAT(result.err,
+                ContainsRegex("rank 1 [^\n]*, which does not train, was told to stop by "
+                              "SIGTERM: all ranks do"));
+    EXPECT_THAT(result.err, HasSubstr("SIGTERM: stopping after this step; again to stop now"));
+    EXPECT_THAT(result.err, HasSubstr("continue with --resume"));
+    const auto newest = LoadNewestCheckpoint(Path(run));
+    ASSERT_TRUE(newest.ok()) << newest.status().message();
+    EXPECT_GE(newest->step, 1);
+  }
+}
+
+// By their places among those that train.
+TEST_F(PlannedRanksTest, EachRankKeepsItsThreadsBesideIdleOnes) {
+  const std::vector<std::string> sets = {"dist.plan=AUTO", kTwoOfThree, "optim.constant={}"};
+  const auto train = [&](const std::string& epochs, const std::string& flags) {
+    std::vector<std::string> all = sets;
+    all.push_back("train.epochs=" + epochs);
+    const ProcessResult result = RunProcess(
+        Launch(3, InShell("exec \"$@\" " + flags, DogsVsCats(Arguments("threads", all)))));
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  };
+  const auto saved = [&] {
+    const auto newest = FindNewestCheckpoint(Path("threads"));
+    return newest.ok() ? ReadResumeHead(*newest)->division.threads : std::vector<int64_t>();
+  };
+  train("1", "--threads $((RANK + 1))");
+  EXPECT_THAT(saved(), ElementsAre(1, 3));
+  train("2", "--resume");
+  EXPECT_THAT(saved(), ElementsAre(1, 3));
+  EXPECT_EQ(LoadNewestCheckpoint(Path("threads"))->step, 2 * kTinyStepsPerEpoch);
 }
 
 // The line that says what was chosen.
@@ -106,6 +164,46 @@ TEST_F(PlannedRanksTest, ARunThatContinuesKeepsItsPlan) {
   ASSERT_EQ(second.exit_code, 0) << second.out << second.err;
   EXPECT_EQ(PlanOf(second), PlanOf(first));
   EXPECT_THAT(second.err, HasSubstr("resumes after step"));
+}
+
+// As a run leaves it that is killed before its first checkpoint: four ranks were to take two of eight
+// images each.
+constexpr char kOfFour[] =
+    "dist.planned={rank: [0, 1, 2, 3] world: 4 why: \"of four\" set: \"train.batch=2\" set: "
+    "\"train.accumulation=1\" set: \"dist.compression={ scheme { linear8 { } } }\"}";
+
+TEST_F(PlannedRanksTest, APlanByWhichNothingWasTrainedIsMadeAnewInAnotherWorld) {
+  for (const int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    const std::string run = fmt::format("killed{}", ranks);
+    const std::string config = Path(run + "/config.textproto");
+    std::filesystem::create_directory(Path(run));
+    std::ofstream(config) << PrintTextConfig(
+        TinyConfig({"dist.plan=AUTO", "train.batch=2", kOfFour,
+                    "dist.compression={ scheme { linear8 { } } }"})
+            .config);
+    const std::vector<std::string> resume =
+        DogsVsCats({"train", "--data", TinyImages(), "--output", Path(run), "--resume"});
+    const ProcessResult result = RunProcess(ranks == 1 ? resume : Launch(ranks, resume));
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr("made for 4 ranks and nothing was trained by it"));
+    EXPECT_THAT(result.err, HasSubstr(ranks == 1 ? "begins without a plan, with 8 images in a step"
+                                                 : "is planned anew, with 8 images in a step"));
+    EXPECT_THAT(result.out, Not(HasSubstr("of four")));
+    const auto now = LoadRunConfig(config, {});
+    ASSERT_TRUE(now.ok()) << now.status().message();
+    const Planned& plan = now->config.dist().planned();
+    EXPECT_EQ(now->config.dist().has_planned(), ranks > 1);
+    EXPECT_EQ(std::max(plan.rank_size(), 1) * now->config.train().batch(), 8);
+  }
+}
+
+TEST_F(PlannedRanksTest, APlanOfAsManyRanksIsFollowedFromTheBeginning) {
+  const ProcessResult result =
+      Train("run", 2, {"dist.plan=AUTO", "dist.planned={rank: [0, 1] world: 2 why: \"of two\"}"});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(PlanOf(result), "plan: of two");
+  EXPECT_THAT(result.err, HasSubstr("the run begins by the plan that its config holds"));
 }
 
 // The plan of the checkpoint says so, and the checkpoint has the batches.

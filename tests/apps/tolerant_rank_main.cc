@@ -18,7 +18,7 @@
 
 #include "apps/config/run_config.h"
 #include "apps/exit_code.h"
-#include "apps/world_session.h"
+#include "apps/session/world_session.h"
 #include "dist/membership/identity/rank_environment.h"
 
 namespace ringtail {

@@ -4,7 +4,8 @@
 //
 // Resumes from CHECKPOINT, a file or the folder of a run, if given. FAULT of rank RANK after step
 // STEP: kill, segv, abort, exit0, throw (it ends in this way); stop (SIGSTOP); hang (its training
-// thread); slow (sleeps in every later step); flip, flip_momentum, flip_average (flips one bit of a
+// thread); slow (sleeps in every later step); kill_among_slow (kill, and the others sleep for longer
+// in every later step); flip, flip_momentum, flip_average (flips one bit of a
 // weight, of the optimizer's state, of the averaged weights; only when the step is done for the
 // first time), flip_again (each time); nan (sets a weight to NaN); pid (prints its process id and
 // continues); stop_others (stop for all ranks except RANK); flip_moved (flip, and renames OUTPUT to
@@ -26,8 +27,8 @@
 #include <utility>
 
 #include "apps/exit_code.h"
+#include "apps/session/world_session.h"
 #include "apps/trainer/train_to_end.h"
-#include "apps/world_session.h"
 #include "core/parallel_for.h"
 #include "core/stop_signal.h"
 #include "dist/membership/identity/rank_environment.h"
@@ -38,13 +39,14 @@ namespace {
 struct FaultyRank : public TrainingObserver {
   std::string fault;
   int64_t at_step = 0;
+  std::chrono::milliseconds pause{100};  // of slow
   bool failed = false;
   float* weight = nullptr;
   float* flipped = nullptr;  // the value that flip* changes
   std::string output;
 
   void OnStep(const Metrics& step, const TrainingPlan& /*plan*/) override {
-    if (fault == "slow" && step.step >= at_step) return Sleep(std::chrono::milliseconds(100));
+    if (fault == "slow" && step.step >= at_step) return Sleep(pause);
     // With servers steps are those of all ranks, and some have no line.
     const bool update = step.kind == Metrics::Kind::kUpdate;
     if (update ? step.step >= at_step && !std::exchange(failed, true) : step.step == at_step) {
@@ -56,7 +58,7 @@ struct FaultyRank : public TrainingObserver {
 
   void Fail() {
     if (fault == "pid") std::printf("pid %d\n", getpid()), std::fflush(stdout);
-    if (fault == "kill") raise(SIGKILL);
+    if (fault.starts_with("kill")) raise(SIGKILL);
     if (fault == "segv") raise(SIGSEGV);
     if (fault == "abort") std::abort();
     if (fault == "exit0") _exit(0);
@@ -117,6 +119,8 @@ StatusOr<int> Main(char** arguments) {
     fault.fault = arguments[3];
   else if (std::string(arguments[3]) == "stop_others")
     fault.fault = "stop";
+  else if (std::string(arguments[3]) == "kill_among_slow")
+    fault.fault = "slow", fault.pause = std::chrono::milliseconds(300);
   fault.at_step = std::atoi(arguments[5]);
   fault.output = arguments[2];
   const std::string from = arguments[6] != nullptr ? arguments[6] : "";

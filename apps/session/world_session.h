@@ -14,14 +14,15 @@
 // It owns, from the wire up: the transport to all ranks, the monitor that tells which rank hangs,
 // and the trainer's view of the world. A job of one rank has only the last and needs no network.
 // Thread-safety: the trainer thread.
-#ifndef RINGTAIL_APPS_WORLD_SESSION_H_
-#define RINGTAIL_APPS_WORLD_SESSION_H_
+#ifndef RINGTAIL_APPS_SESSION_WORLD_SESSION_H_
+#define RINGTAIL_APPS_SESSION_WORLD_SESSION_H_
 
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "apps/run.pb.h"
+#include "apps/session/stop_relay.h"
 #include "apps/trainer/training_world.h"
 #include "core/status.h"
 #include "dist/collectives/rank_group.h"
@@ -32,6 +33,8 @@
 #include "dist/trace/world_trace.h"
 
 namespace ringtail {
+
+class WatchedProgress;
 
 // Threads that talk to other ranks: ours (rt-comm, rt-liveness, rt-grpc, ...), and those of gRPC,
 // whose number depends on the machine.
@@ -62,7 +65,8 @@ class WorldSession {
   // All ranks, those that do not train included.
   TrainingWorld* everyone() { return everyone_.get(); }
 
-  // All ranks, once, before training: only the ranks of `group` train. Rank 0 must be its first.
+  // All ranks, once, before training: only the ranks of `group` train. Rank 0 must be its first. A stop
+  // signal that reaches one of the others reaches them.
   Status TrainOnly(const RankGroup& group, const DistConfig& config);
   bool trains() const { return trains_; }
   // "4 ranks on 2 hosts (Slurm)".
@@ -83,14 +87,16 @@ class WorldSession {
 
   std::string source_;
   JoinedWorld joined_;
+  std::shared_ptr<WatchedProgress> training_;  // null for a single rank, as is the monitor
   std::unique_ptr<ProgressMonitor> monitor_;
   std::unique_ptr<TrainingWorld> everyone_;
   std::unique_ptr<TrainingWorld> group_;  // null: everyone trains, or this rank does not
   bool trains_ = true;
   std::string trace_path_;
   std::optional<WorldTrace> trace_;  // none for a single rank
+  std::optional<StopRelay> relay_;   // none until TrainOnly
 };
 
 }  // namespace ringtail
 
-#endif  // RINGTAIL_APPS_WORLD_SESSION_H_
+#endif  // RINGTAIL_APPS_SESSION_WORLD_SESSION_H_

@@ -1,20 +1,18 @@
-#include "apps/world_session.h"
+#include "apps/session/world_session.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "apps/config/config_fields.h"
 #include "apps/exit_code.h"
+#include "apps/session/last_word.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/version.h"
 #include "core/logging.h"
-#include "core/machine/thread_budget.h"
 #include "core/stop_signal.h"
 #include "core/text/counted.h"
 #include "core/trace.h"
@@ -27,9 +25,6 @@ namespace ringtail {
 namespace {
 
 using std::chrono::milliseconds;
-
-// After the world has ended: how long a training thread that hangs may take to return.
-constexpr std::chrono::seconds kLastWord{2};
 
 milliseconds Milliseconds(double seconds) { return milliseconds(std::llround(seconds * 1000)); }
 
@@ -54,17 +49,16 @@ LivenessLimits Limits(const DistConfig& config) {
           .begin_limit = Milliseconds(config.join_timeout_s()) + hang};
 }
 
-// The monitor has ended the world. A training thread that waits returns at once; one that hangs
-// does not, and the process ends without it.
-void EndWithoutTrainer(const Verdict& verdict, int rank) {
+// The monitor has ended the world. A training thread that hangs does not notice, and the process ends
+// without it.
+void EndWithoutTrainer(const Verdict& verdict, int rank, milliseconds silence,
+                       std::shared_ptr<const WatchedProgress> training) {
+  LastWord::Limits limits;
+  limits.silence = std::max(silence, limits.returning);
   const auto& culprits = verdict.culprits;
   const bool own = std::find(culprits.begin(), culprits.end(), rank) != culprits.end();
-  std::thread([message = verdict.status.message(), own] {
-    SetThreadName("rt-last-word");
-    std::this_thread::sleep_for(kLastWord);
-    LogError(message);
-    _exit(own ? kExitFailure : kExitLostPeer);
-  }).detach();
+  EndUnlessItReturns(LastWord(limits, own, LastWord::TimePoint::clock::now()), std::move(training),
+                     own ? kExitFailure : kExitLostPeer, std::string(verdict.status.message()));
 }
 
 }  // namespace
@@ -99,13 +93,17 @@ StatusOr<std::unique_ptr<WorldSession>> WorldSession::Join(const WorldOptions& o
                      identity.source == "Kubernetes" ? join_timeout : JoinOptions().name_timeout}));
   JoinedWorld* const joined = &session->joined_;
   const auto describe = [joined](int rank) { return joined->Describe(rank); };
+  const auto training = session->training_ = std::make_shared<WatchedProgress>();
+  const LivenessLimits limits = Limits(config.dist());
   session->monitor_ = std::make_unique<ProgressMonitor>(
       joined->transport.get(),
-      MonitorOptions{.limits = Limits(config.dist()),
+      MonitorOptions{.limits = limits,
                      .describe = describe,
-                     .on_end = [rank = joined->rank](const Verdict& verdict) {
-                       EndWithoutTrainer(verdict, rank);
+                     .on_end = [rank = joined->rank, silence = limits.stall_limit,
+                                training](const Verdict& verdict) {
+                       EndWithoutTrainer(verdict, rank, silence, training);
                      }});
+  training->Watch(&session->monitor_->progress());
   // Whatever the error, another rank caused it.
   const auto lost = [](const Status& status) {
     return status.ok() ? status : Status(StatusCode::kUnavailable, status.message());
@@ -136,7 +134,10 @@ int WorldSession::FailToJoin(const Status& status) {
   return ExitCodeOfWorld(status);
 }
 
-WorldSession::~WorldSession() = default;
+// The thread that waits for the training thread's end outlives the monitor.
+WorldSession::~WorldSession() {
+  if (training_ != nullptr) training_->Forget();
+}
 
 std::string WorldSession::Describe() const {
   return fmt::format("{} on {} ({})", Counted(world().size(), "rank"),
@@ -148,6 +149,8 @@ Status WorldSession::TrainOnly(const RankGroup& group, const DistConfig& config)
   RT_CHECK(group.MemberOf(0) == 0, "rank 0 leads the ranks that train");
   RT_ASSIGN_OR_RETURN(group_, everyone_->OfGroup(group, config));
   trains_ = group_ != nullptr;
+  relay_.emplace(joined_.transport.get(), everyone_->NextChannel(), group,
+                 [this](int rank) { return joined_.Describe(rank); });
   return OkStatus();
 }
 
@@ -169,6 +172,7 @@ StatusOr<int> WorldSession::EndWithoutTheLost(int exit_code) {
 StatusOr<int> WorldSession::EndWith(int exit_code) {
   if (world()->tolerant()) return EndWithoutTheLost(exit_code);
   RT_ASSIGN_OR_RETURN(const auto codes, everyone_->ShareNumbers({exit_code}, /*source_rank=*/0));
+  if (relay_) relay_->Finish();
   RT_RETURN_IF_ERROR(everyone_->Barrier());
   RT_RETURN_IF_ERROR(FinishTimeline());
   if (!everyone_->alone()) RT_RETURN_IF_ERROR(monitor_->Stop());
