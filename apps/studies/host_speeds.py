@@ -238,11 +238,17 @@ def times_one_host(args, hosts, cores, rate, pixels, apart=False):
     return together / alone if alone and together else None
 
 
+def recipe_speeds(args, hosts, cores, rate):
+    """Images/s of hosts with a plan by image size; None where that is not known."""
+    found = (cell(args, hosts, cores, rate, pixels=None) or {}).get('by_size', {})
+    return {pixels: found.get(str(pixels)) for pixels in RECIPE}
+
+
 def points_of(args, hosts, cores, rate, apart):
     """By image size, times one host."""
-    found = (cell(args, hosts, cores, rate, pixels=None) or {}).get('by_size', {})
+    together = recipe_speeds(args, hosts, cores, rate)
     alone = {pixels: one_host(args, hosts, cores, pixels, apart) for pixels in RECIPE}
-    return {pixels: found[str(pixels)] / alone[pixels] if found and alone[pixels] else None for pixels in RECIPE}
+    return {pixels: together[pixels] / alone[pixels] if together[pixels] and alone[pixels] else None for pixels in RECIPE}
 
 
 def print_points(args, apart=False):

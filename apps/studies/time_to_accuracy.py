@@ -63,8 +63,7 @@ def main():
     args = parser.parse_args()
     measured = types.SimpleNamespace(out=args.speeds, print_only=True)
     ways = {'one host': ('alone', {pixels: host_speeds.one_host(measured, HOSTS, CORES, pixels, False) for pixels in host_speeds.RECIPE}),
-            f'{HOSTS} hosts, planned': ('top_k_1_sums', {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels))
-                                                for pixels in host_speeds.RECIPE})}
+            f'{HOSTS} hosts, planned': ('top_k_1_sums', host_speeds.recipe_speeds(measured, HOSTS, CORES, RATE))}
     for way in OTHER_WAYS:
         speeds = {pixels: host_speeds.speed(host_speeds.cell(measured, HOSTS, CORES, RATE, pixels, way=way)) for pixels in host_speeds.RECIPE}
         ways[f'{HOSTS} hosts, {way}'] = ('alone', speeds)

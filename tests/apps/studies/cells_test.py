@@ -5,6 +5,7 @@ import collections
 import contextlib
 import io
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -184,6 +185,15 @@ class OnceTest(StudyTest):
         self.assertEqual(self.files(), ['a.json'])
         with self.assertRaisesRegex(SystemExit, 'made with --set'):
             self.kept(overrides=['train.epochs=2'])
+
+    def test_a_run_of_all_sizes_has_a_speed_of_each(self):
+        """Four steps an epoch: 6 epochs of 64 pixels, 6 of 96, 4 of 128; the first two steps do not count."""
+        speeds = [1000] * 2 + [64] * 22 + [96] * 24 + [128] * 16
+        metrics = self.root / 'metrics.jsonl'
+        metrics.write_text(''.join(json.dumps({'kind': kind, 'images_per_s': speed}) + '\n'
+                                   for speed in speeds for kind in ('step', 'evaluation')))
+        factor = host_speeds.dilated.Dilation(8, 8, rate=None, slow={}, here=len(os.sched_getaffinity(0))).factor
+        self.assertEqual(host_speeds.speeds_by_size(metrics, 8, 8), {size: int(size) * factor for size in ('64', '96', '128')})
 
 
 class LocalRoundsTest(unittest.TestCase):
