@@ -159,6 +159,11 @@ void IgnoreBrokenPipes() {
 
 int StopSignal() { return stop_signal.load(std::memory_order_relaxed); }
 
+void StopAsBySignal(int signal) {
+  int none = 0;
+  if (stop_signal.compare_exchange_strong(none, signal)) SayNotice({.signal = signal});
+}
+
 Status CheckNotStopped() {
   const int signal = StopSignal();
   return signal == 0 ? OkStatus() : Cancelled("stopped by " + SignalName(signal));

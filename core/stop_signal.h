@@ -37,6 +37,9 @@ void ReceiveStopSignals();
 void IgnoreBrokenPipes();
 
 int StopSignal();  // the first signal received; 0: none so far
+// Stops this process as its first signal would, since another process of the job has received it; nothing
+// if it is stopped already. A signal that this process receives later is its first.
+void StopAsBySignal(int signal);
 // Cancelled, with the signal's name, once a signal has been received.
 Status CheckNotStopped();
 

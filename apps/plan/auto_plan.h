@@ -25,9 +25,10 @@
 
 namespace ringtail {
 
-// All ranks; the same on all. The best is that of the whole run, whichever sizes of images it trains. Cost:
-// some seconds, of which most is spent in steps of train.batch / train.accumulation images of each size, or of a half, a quarter and so on if so many do not fit into the memory
-// of a rank. InvalidArgument if hosts have different numbers of ranks.
+// All ranks; the same on all. The best is that of the whole run, whichever sizes of images it
+// trains. Cost: some seconds, of which most is spent in steps of train.batch / train.accumulation
+// images of each size, or of a half, a quarter and so on if so many do not fit into the memory of a
+// rank. InvalidArgument if hosts have different numbers of ranks.
 // `data`: as for MeasureFacts. `equal_shares`: false if ranks are to take images by their speed, so
 // that they cannot divide layers among them; else the plan chooses (ShareRule::kFaster).
 StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data, bool equal_shares,

@@ -89,6 +89,7 @@ void PredictionReport::AtBoundary(int64_t step, int local_steps) {
   metrics.kind = Metrics::Kind::kPrediction;
   metrics.step = step;
   metrics.compared_steps = sums_.steps;
+  metrics.image_size = image_size_;
   metrics.terms = Terms();
   done_ = true;
   compared_.insert(image_size_);

@@ -106,21 +106,26 @@ int64_t BatchOfAll(const Generation& generation) {
 }
 
 // With steps of this rank's batch, and of a half of it and so on as a plan that divides a smaller one
-// among the ranks would make.
+// among the ranks would make. Other ranks wait meanwhile: each net that is created shows that this one moves.
 StatusOr<PlannerFacts> FactsOf(const Generation& generation, int fractions) {
   const RunConfig& config = generation.config();
   const int64_t part = BatchOf(generation.division) / config.train().accumulation();
-  return MeasureFacts(
-      *generation.run->options.loaded,
-      {.largest_batch = std::max<int64_t>(part, 1),
-       .sizes = SizeSharesOf(config),
-       .steps = kSteps,
-       .fractions = fractions,
-       .data = generation.run->options.data,
-       .ranks_here = RanksHere(*generation.world),
-       .frozen = generation.run->frozen,
-       .schemes = config.dist().has_planned() ? std::vector<std::string>()
-                                              : ShownSchemes(TrainedNetOf(config))});
+  return MeasureFacts(*generation.run->options.loaded,
+                      {.largest_batch = std::max<int64_t>(part, 1),
+                       .sizes = SizeSharesOf(config),
+                       .steps = kSteps,
+                       .fractions = fractions,
+                       .data = generation.run->options.data,
+                       .ranks_here = RanksHere(*generation.world),
+                       .frozen = generation.run->frozen,
+                       .schemes = config.dist().has_planned() ? std::vector<std::string>()
+                                                              : ShownSchemes(TrainedNetOf(config)),
+                       .set_up = [progress = generation.world->progress()](
+                                     int64_t /*batch*/, int64_t /*image_size*/,
+                                     const std::function<Status()>& create) -> Status {
+                         if (progress != nullptr) progress->Tick();
+                         return create();
+                       }});
 }
 
 // Of the images that a rank loads in the epoch after so many, the share that it has to decode.

@@ -7,12 +7,12 @@
 //   predicted: images/s of the run as it is set, of one host alone, of what dist.plan: AUTO would
 //   choose                                                      (dist/planner/)
 //
-// Speeds are of the mean step of the whole run (dist/planner/image_sizes.h): what is slower than one host
-// with small images may be faster with large ones.
-// The run is predicted with its own batch, in as many parts as it has (train.accumulation), one host and the plan with that of one host (plan_flags.h),
-// whose accuracy is known. So a run that is fast because its batch has grown with its ranks is told
-// nothing, unless one host is faster still or the plan is, by kWorthSaying; then the sentence names both
-// batches.
+// Speeds are of the mean step of the whole run (dist/planner/image_sizes.h): what is slower than
+// one host with small images may be faster with large ones. The run is predicted with its own
+// batch, in as many parts as it has (train.accumulation), one host and the plan with that of one
+// host (plan_flags.h), whose accuracy is known. So a run that is fast because its batch has grown
+// with its ranks is told nothing, unless one host is faster still or the plan is, by kWorthSaying;
+// then the sentence names both batches.
 //
 // Thread-safety: the trainer thread of rank 0.
 #ifndef RINGTAIL_APPS_PLAN_RUN_ADVICE_H_
@@ -40,11 +40,12 @@ inline constexpr double kWorthSaying = 1.3;
 // many local steps; 0: of its steps before rounds begin, or of a run without them.
 using PredictPeriod = std::function<StatusOr<Prediction>(int64_t image_size, int local_steps)>;
 
-// One sentence; nothing if there is nothing to say, if there is only one host, or if the run follows a
-// plan. A run that finds its period by itself (dist.local.period_rule) is predicted with the longest rounds
-// that AUTO may take, or the shortest of QUADRATIC, with which it begins. Cost: a few steps of this rank's
-// batch, and of a half and a quarter of it if the plan's is smaller. `predict`, if given, is set if
-// there are several hosts without servers (prediction_report.h).
+// One sentence; nothing if there is nothing to say, if there is only one host, or if the run
+// follows a plan. A run that finds its period by itself (dist.local.period_rule) is predicted with
+// the longest rounds that AUTO may take, or the shortest of QUADRATIC, with which it begins. Cost:
+// a few steps of this rank's batch with images of each size, and of a half and a quarter of it if
+// the plan's is smaller. `predict`, if given, is set if there are several hosts without servers
+// (prediction_report.h).
 StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
                                                PredictPeriod* predict = nullptr);
 

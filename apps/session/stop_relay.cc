@@ -1,8 +1,6 @@
 #include "apps/session/stop_relay.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <span>
@@ -32,12 +30,11 @@ Completion NextOf(CompletionQueue* queue) {
   return completion;
 }
 
-// As if the signal had come to this process; not if one has, since a second one would end it at once.
 void StopByIt(int signal, const std::string& rank) {
   if (!AsksToStop(signal) || StopSignal() != 0) return;
   LogWarning(fmt::format("{}, which does not train, was told to stop by {}: all ranks do", rank,
                          SignalName(signal)));
-  kill(getpid(), signal);
+  StopAsBySignal(signal);
 }
 
 }  // namespace

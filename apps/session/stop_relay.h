@@ -2,14 +2,14 @@
 //
 //   rank 0, trains                      rank 1, is idle until the others have finished
 //   ... steps ...          <--SIGTERM-- SIGTERM
-//   SIGTERM of its own
+//   as by SIGTERM
 //   roll call: SIGTERM                                  (apps/trainer/update/roll_call.h)
 //   checkpoint, end        --exit code-->
 //
 // Ranks that train tell one another in every step which signals they have received; idle ones are not
 // asked, and rank 0 may train alone. So each idle rank sends rank 0 one message: its signal as soon as
-// it has one, else 0 at the end. Rank 0 sends itself what it gets, and all happens as if it had been
-// told.
+// it has one, else 0 at the end. Rank 0 stops as if it had been told itself (StopAsBySignal), and all
+// happens as usual.
 //
 // Threads: one, "rt-stop-relay", on idle ranks and on rank 0. Thread-safety: one thread. Cost: one message
 // of 8 bytes from each idle rank; an idle one looks for a signal every kLookForStop.

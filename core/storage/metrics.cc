@@ -53,8 +53,10 @@ void AddServers(const ServerMetrics& servers, nlohmann::ordered_json* json) {
 }
 
 std::string PredictionJson(const Metrics& m) {
-  nlohmann::ordered_json json = {
-      {"kind", NameOf(m.kind)}, {"step", m.step}, {"steps", m.compared_steps}};
+  nlohmann::ordered_json json = {{"kind", NameOf(m.kind)},
+                                 {"step", m.step},
+                                 {"steps", m.compared_steps},
+                                 {"image_size", m.image_size}};
   for (const PredictedTerm& term : m.terms) {
     json["terms"][term.name] = {{"predicted_ms", term.predicted_ms},
                                 {"measured_ms", term.measured_ms}};

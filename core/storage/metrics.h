@@ -21,9 +21,9 @@
 // `blocked_ms`, `discarded` and `refused`.
 //
 // What was predicted of a run before its first step, beside what was measured since, is one line of
-// its own, in milliseconds per step (apps/plan/prediction_report.h):
+// its own for each size of training images, in milliseconds per step (apps/plan/prediction_report.h):
 //
-//   {"kind":"prediction","step":55,"steps":50,
+//   {"kind":"prediction","step":55,"steps":50,"image_size":64,
 //    "terms":{"forward":{"predicted_ms":19.1,"measured_ms":17.9}, ...}}
 //
 // Otherwise every line has every key; values that are unknown, not applicable or not finite are
@@ -96,9 +96,10 @@ struct Metrics {
   ServerMetrics servers;           // of an update
   RankMetrics own;                 // of the writing rank
   std::vector<RankMetrics> ranks;  // of every rank; empty if there is only one
-  // Of a prediction: its terms, and of how many steps the measured ones are means.
+  // Of a prediction: its terms, of how many steps the measured ones are means, and of images of how
+  // many pixels a side.
   std::vector<PredictedTerm> terms;
-  int64_t compared_steps = 0;
+  int64_t compared_steps = 0, image_size = 0;
 };
 
 // Now, as `time` has it: UNIX seconds, to the millisecond.

@@ -1,9 +1,11 @@
 // A program that tests tell to stop:
 //
-//   core_stop_signal_main [early | launched]
+//   core_stop_signal_main [early | launched | other]
 //
 // Prints "ready TID" (with "early": of a thread started before ReceiveStopSignals), "told N" once
-// it is told to stop (with "launched": its parent is mpirun), and the signals that each of its threads blocks; runs until it is killed.
+// it is told to stop (with "launched": its parent is mpirun; with "other": another process has received SIGUSR1), and the
+// signals that each of its threads blocks; runs until it is killed.
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +50,7 @@ int Main(const std::string& how) {
   ReceiveStopSignals();
   SetStopNotice("stopping");
   if (how == "launched") SetJobLauncher("mpirun");
+  if (how == "other") StopAsBySignal(SIGUSR1);
   std::thread(Pause).detach();
   std::printf("ready %d\n", tid.load());
   std::fflush(stdout);

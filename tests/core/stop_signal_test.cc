@@ -128,6 +128,17 @@ TEST_F(StopSignalTest, TheLaunchersSigtermIsToldFromOthers) {
   }
 }
 
+// It is no signal of this process, whose own first one stops it in order, however late.
+TEST_F(StopSignalTest, ASignalToAnotherProcessLeavesTheFirstOfThisOne) {
+  ChildProcess child({kProgram, "other"});
+  ASSERT_TRUE(child.ReadLine());
+  EXPECT_EQ(Told(&child), SIGUSR1);
+  EXPECT_TRUE(child.ReadUntilError("SIGUSR1: stopping\n"));
+  std::this_thread::sleep_for(kOneSignal);
+  child.Signal(SIGTERM);
+  EXPECT_TRUE(child.ReadUntilError("SIGTERM: stopping\n"));
+}
+
 // Like a library's thread started before main().
 TEST_F(StopSignalTest, AnEarlierThreadPassesSignalsOn) {
   ChildProcess child({kProgram, "early"});

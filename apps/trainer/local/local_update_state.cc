@@ -150,6 +150,7 @@ void LocalUpdate::Describe(ResumePoint* point) const {
 
 std::vector<TensorView> LocalUpdate::Tensors() const {
   if (dense_ != nullptr) return dense_->Tensors();
+  if (round_ == nullptr) return {};  // they could not be created
   std::vector<TensorView> tensors = OuterTensors(round_.get());
   if (compression_ == nullptr) return tensors;
   const std::vector<TensorView> compression = compression_->Tensors();
@@ -157,9 +158,10 @@ std::vector<TensorView> LocalUpdate::Tensors() const {
   return tensors;
 }
 
-// The outer momentum belongs to the common weights.
+// The outer momentum belongs to the common weights. (Without rounds: they could not be created.)
 std::vector<TensorView> LocalUpdate::TensorsAfterLoss() const {
-  return dense_ != nullptr ? dense_->TensorsAfterLoss() : OuterTensors(round_.get());
+  if (dense_ != nullptr) return dense_->TensorsAfterLoss();
+  return round_ != nullptr ? OuterTensors(round_.get()) : std::vector<TensorView>();
 }
 
 StatusOr<WrittenParts> LocalUpdate::WriteParts(const CheckpointDirectory* directory) {

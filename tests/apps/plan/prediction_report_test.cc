@@ -158,6 +158,8 @@ TEST_F(PredictionReportTest, EveryImageSizeWithEnoughStepsHasItsLine) {
   ASSERT_EQ(records_.size(), 2U);
   EXPECT_EQ(records_[0].step, 55);
   EXPECT_EQ(records_[1].step, 60 + 55);
+  EXPECT_EQ(records_[0].image_size, 64);
+  EXPECT_EQ(records_[1].image_size, 96);
 }
 
 TEST_F(PredictionReportTest, IsSilentWithoutAPredictionAndWhereStepsChange) {

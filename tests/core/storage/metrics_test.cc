@@ -113,9 +113,11 @@ TEST(MetricsJson, APredictionHasItsTermsInTheirOrder) {
   metrics.kind = Metrics::Kind::kPrediction;
   metrics.step = 55;
   metrics.compared_steps = 50;
+  metrics.image_size = 64;
   metrics.terms = {{.name = "forward", .predicted_ms = 2, .measured_ms = 2.5},
                    {.name = "data", .predicted_ms = 0, .measured_ms = kNoMetric}};
-  EXPECT_EQ(MetricsJson(metrics), R"({"kind":"prediction","step":55,"steps":50,"terms":{)"
+  EXPECT_EQ(MetricsJson(metrics), R"({"kind":"prediction","step":55,"steps":50,"image_size":64,)"
+                                  R"("terms":{)"
                                   R"("forward":{"predicted_ms":2.0,"measured_ms":2.5},)"
                                   R"("data":{"predicted_ms":0.0,"measured_ms":null}}})");
 }
