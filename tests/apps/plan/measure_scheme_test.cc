@@ -2,30 +2,14 @@
 #include "apps/plan/measure_scheme.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <numeric>
-#include <stop_token>
-#include <thread>
-#include <vector>
 
 #include "core/machine/processor_time.h"
+#include "tests/testing/one_busy_core.h"
 
 namespace ringtail {
 namespace {
-
-constexpr int kNeighbors = 8;
-
-// This thread, and those that it starts from now on, run on one core.
-bool KeepToOneCore() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return false;
-  int core = 0;
-  while (!CPU_ISSET(core, &cores)) ++core;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  return sched_setaffinity(0, sizeof cores, &cores) == 0;
-}
 
 double SumOf(const auto& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
 
@@ -35,15 +19,8 @@ TEST(MeasureSchemeTest, DoesNotCountWhatItWaitsForAProcessor) {
   ASSERT_TRUE(arena.ok()) << arena.status().message();
   CompressionConfig compression;
   compression.mutable_scheme()->mutable_top_k()->set_density(0.01);
-  ASSERT_TRUE(KeepToOneCore());
-  std::vector<std::jthread> neighbors;
-  neighbors.reserve(kNeighbors);
-  for (int i = 0; i < kNeighbors; ++i) {
-    neighbors.emplace_back([](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-      }
-    });
-  }
+  const OneBusyCore busy;
+  ASSERT_TRUE(busy.kept());
   const double start = ThreadSeconds();
   const SchemeFacts facts = MeasureScheme("top_k", compression, **arena);
   const double used = ThreadSeconds() - start;
