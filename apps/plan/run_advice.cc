@@ -158,8 +158,13 @@ StatusOr<std::shared_ptr<StepSimulator>> SimulatorOf(int64_t image_size, const P
 
 PredictPeriod PredictionOf(const PlannerFacts& facts, const NetworkFacts& network,
                            const Choice& current, const std::vector<SizeShare>& sizes) {
-  return [=](int64_t image_size, int local_steps) -> StatusOr<Prediction> {
-    RT_ASSIGN_OR_RETURN(const auto simulator, SimulatorOf(image_size, facts, network, sizes));
+  // Kept, with its prices, while rounds change their length.
+  return [=, simulator = std::shared_ptr<StepSimulator>(), simulated_size = int64_t{0}](
+             int64_t image_size, int local_steps) mutable -> StatusOr<Prediction> {
+    if (simulated_size != image_size) {
+      RT_ASSIGN_OR_RETURN(simulator, SimulatorOf(image_size, facts, network, sizes));
+      simulated_size = image_size;
+    }
     return simulator->Simulate(WithRounds(current, local_steps));
   };
 }
