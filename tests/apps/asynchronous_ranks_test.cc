@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -32,11 +33,17 @@ Sets Rule(const std::string& rule, const Sets& more = {}) {
 class AsynchronousRanksTest : public testing::Test {
  protected:
   AsynchronousRanksTest() { WriteConfig({}); }
-  // Batch norm, dropout, momentum and averaging are on.
-  void WriteConfig(Sets overrides) const {
+  // Batch norm (`statistics`), dropout, momentum and averaging are on.
+  void WriteConfig(Sets overrides, bool statistics = true) const {
     overrides.insert(overrides.begin(), {"train.batch=2", "dist.algorithm=\"single_reducer\"",
                                          "train.keep_checkpoints=99", "dist.hang_timeout_s=3"});
-    std::ofstream(Path("config.textproto")) << PrintTextConfig(TinyConfig(overrides).config);
+    RunConfig config = TinyConfig(overrides).config;
+    auto* const layers = config.mutable_net()->mutable_layer();
+    const auto is_batch_norm = [](const LayerConfig& layer) { return layer.has_batch_norm(); };
+    if (!statistics) {
+      layers->erase(std::remove_if(layers->begin(), layers->end(), is_batch_norm), layers->end());
+    }
+    std::ofstream(Path("config.textproto")) << PrintTextConfig(config);
   }
   std::string Path(const std::string& name) const { return folder_.File(name); }
 
@@ -107,6 +114,17 @@ TEST_F(AsynchronousRanksTest, EveryImageIsUsedOnceByEachRule) {
     EXPECT_EQ(EpochOf(rule), 4) << rule;
     EXPECT_EQ(last["refused"], 0) << rule;
   }
+}
+
+// Without batch norm there are none to send.
+TEST_F(AsynchronousRanksTest, ANetWithoutRunningStatisticsTrains) {
+  WriteConfig({}, /*statistics=*/false);
+  RunJob("reduced", 2, {});
+  RunJob("served", 2, Rule("SYNCHRONOUS", {"dist.asynchronous.servers=1"}));
+  EXPECT_EQ(Final("served"), Final("reduced"));
+  RunJob("asynchronous", 2, Rule("ASYNCHRONOUS"));
+  EXPECT_EQ(ImagesOf("asynchronous"), kImages);
+  EXPECT_EQ(EpochOf("asynchronous"), 4);
 }
 
 // Each server judges for itself how old a gradient is: what the first one throws away is used where

@@ -112,7 +112,8 @@ void ShardService::Push(const ServerRequest& request, std::vector<ServerReply>* 
 
 PushResult ShardService::Apply(const ServerRequest& request) {
   const ServerMessage& message = request.message;
-  if (options_.statistics != nullptr && message.finite) {
+  // (Of a network without batch norm none travel.)
+  if (statistics_bytes() > 0 && message.finite) {
     options_.statistics->Put(request.worker, request.statistics->floats());
   }
   bool whole = true;

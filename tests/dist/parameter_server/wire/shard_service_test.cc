@@ -218,6 +218,29 @@ TEST_F(ShardServiceTest, ASnapshotWaitsForPushes) {
   EXPECT_THAT(service_->Pushes(3), ElementsAre(1, 0, 0));
 }
 
+// A network without batch norm has no running statistics, and none travel.
+TEST(ShardServiceWithoutStatisticsTest, PushesAreTaken) {
+  for (const auto rule : {AsynchronousConfig::ASYNCHRONOUS, AsynchronousConfig::SYNCHRONOUS}) {
+    ServedWeights served(PublishedRule(rule), 2, 100, /*first=*/true, {.statistics = 0});
+    ShardService* const service = served.service();
+    service->Join(kA, 4);
+    service->Handle({.worker = kA, .message = {.kind = MessageKind::kAsk}});
+    ServerMessage push = PushOf(0, 0, {0, 4});
+    EXPECT_THAT(service->Check(kA, push).message(), HasSubstr("another size"));
+    push.statistics = false;
+    ASSERT_TRUE(service->Check(kA, push).ok());
+    const auto judged =
+        service->Handle({.worker = kA, .message = push, .gradient = BufferOf({4, 8})});
+    ASSERT_THAT(judged, SizeIs(1));
+    EXPECT_TRUE(judged[0].message.applied);
+    EXPECT_THAT(served.weights(), ElementsAre(0, -1));
+    const auto pulled = service->Handle({.worker = kA, .message = {.kind = MessageKind::kPull}});
+    ASSERT_THAT(pulled, SizeIs(1));
+    EXPECT_FALSE(pulled[0].message.statistics);
+    EXPECT_EQ(pulled[0].statistics, nullptr);
+  }
+}
+
 // One weight, and two workers with tickets of one row.
 class ShardServiceAwayTest : public testing::Test {
  protected:
