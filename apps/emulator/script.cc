@@ -128,7 +128,7 @@ Status CheckScript(const EmulationScript& script, const ConfigSource& source) {
 StatusOr<EmulationScript> Finish(EmulationScript script, ConfigSource source,
                                  std::span<const std::string> overrides) {
   for (const std::string& text : overrides) {
-    RT_RETURN_IF_ERROR(ApplyOverride(text, &script, &source));
+    RT_RETURN_IF_ERROR(ApplyOverride(text, &script, &source, "--script-set"));
   }
   RT_RETURN_IF_ERROR(CheckScript(script, source));
   return script;

@@ -65,7 +65,8 @@ class ElementFinder {
 // Where a message is: what a path to one of its fields begins with.
 struct Place {
   const pb::Descriptor* root = nullptr;
-  std::string above;  // "train."
+  std::string_view flag;  // that the path is behind
+  std::string above;      // "train."
 };
 
 StatusOr<const FieldDescriptor*> FindField(const pb::Message& message, const PathStep& step,
@@ -143,7 +144,7 @@ std::string FieldText(const FieldDescriptor& field, bool is_element, std::string
 // A message of the type of `parent` in which only `field` is set, parsed from `value`.
 StatusOr<std::unique_ptr<pb::Message>> ParseValue(const pb::Message& parent,
                                                   const FieldDescriptor* field, bool is_element,
-                                                  std::string_view value) {
+                                                  std::string_view value, std::string_view flag) {
   std::unique_ptr<pb::Message> fragment(parent.New());
   const std::string text = FieldText(*field, is_element, value);
   if (const auto failure = RunTextParser(text, fragment.get(), nullptr)) {
@@ -155,7 +156,7 @@ StatusOr<std::unique_ptr<pb::Message>> ParseValue(const pb::Message& parent,
   for (const FieldDescriptor* set : fields) {
     if (set == field) continue;
     return InvalidArgument(
-        fmt::format("the value also sets '{}'; use one --set for each field", set->name()));
+        fmt::format("the value also sets '{}'; use one {} for each field", set->name(), flag));
   }
   return fragment;
 }
@@ -168,7 +169,7 @@ Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value, con
     RT_ASSIGN_OR_RETURN(index, ResolveIndex(*message, field, step));
   }
   RT_ASSIGN_OR_RETURN(const std::unique_ptr<pb::Message> fragment,
-                      ParseValue(*message, field, is_element, value));
+                      ParseValue(*message, field, is_element, value, place.flag));
   const pb::Reflection& reflection = *message->GetReflection();
   if (is_element && reflection.FieldSize(*fragment, field) != 1) {
     return InvalidArgument(fmt::format("'{}[{}]' takes one value", step->field, *step->selector));
@@ -183,9 +184,9 @@ Status SetLeaf(pb::Message* message, PathStep* step, std::string_view value, con
   return {};
 }
 
-Status Assign(FieldPath* path, std::string_view value, pb::Message* config) {
+Status Assign(FieldPath* path, std::string_view value, std::string_view flag, pb::Message* config) {
   pb::Message* message = config;
-  Place place{.root = config->GetDescriptor()};
+  Place place{.root = config->GetDescriptor(), .flag = flag};
   for (size_t i = 0; i + 1 < path->size(); ++i) {
     PathStep& step = (*path)[i];
     const std::string selector = step.selector ? "[" + *step.selector + "]" : "";
@@ -197,10 +198,11 @@ Status Assign(FieldPath* path, std::string_view value, pb::Message* config) {
 
 }  // namespace
 
-Status ApplyOverride(std::string_view assignment, pb::Message* config, ConfigSource* source) {
-  const std::string context = fmt::format("--set {}", assignment);
+Status ApplyOverride(std::string_view assignment, pb::Message* config, ConfigSource* source,
+                     std::string_view flag) {
+  const std::string context = fmt::format("{} {}", flag, assignment);
   if (ValidUtf8Prefix(assignment) < assignment.size()) {
-    return InvalidArgument("--set: the assignment is not valid UTF-8");
+    return InvalidArgument(fmt::format("{}: the assignment is not valid UTF-8", flag));
   }
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {
@@ -213,10 +215,9 @@ Status ApplyOverride(std::string_view assignment, pb::Message* config, ConfigSou
   const std::unique_ptr<pb::Message> changed(config->New());
   changed->CopyFrom(*config);
   RT_RETURN_IF_ERROR(
-      Assign(&*path, assignment.substr(equals + 1), changed.get()).Annotate(context));
+      Assign(&*path, assignment.substr(equals + 1), flag, changed.get()).Annotate(context));
   config->GetReflection()->Swap(config, changed.get());
-  if (source != nullptr)
-    source->impl_->overrides.push_back({*std::move(path), std::string(assignment)});
+  if (source != nullptr) source->impl_->overrides.push_back({*std::move(path), context});
   return {};
 }
 

@@ -21,10 +21,10 @@
 namespace ringtail {
 
 // Applies `assignment` to `config` and records it in `source` (may be null), so that later errors
-// about the field show the assignment. InvalidArgument, with `config` unchanged, if the path or the
-// value is wrong.
+// about the field show the assignment as it was given, behind `flag`. InvalidArgument, with
+// `config` unchanged, if the path or the value is wrong.
 Status ApplyOverride(std::string_view assignment, google::protobuf::Message* config,
-                     ConfigSource* source);
+                     ConfigSource* source, std::string_view flag = "--set");
 
 }  // namespace ringtail
 

@@ -43,7 +43,7 @@ Status ConfigSource::Error(std::string_view path, std::string_view message) cons
   const auto overridden = std::find_if(overrides.rbegin(), overrides.rend(),
                                        [&](const auto& o) { return IsAtOrBelow(steps, o.path); });
   if (overridden != overrides.rend()) {
-    return InvalidArgument(fmt::format("--set {}: {}", overridden->assignment, message));
+    return InvalidArgument(fmt::format("{}: {}", overridden->written, message));
   }
   if (const auto offset = impl_->FindOffset(steps)) return impl_->text.Error(*offset, message);
   const std::string& file = impl_->text.file_name();

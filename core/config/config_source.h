@@ -37,7 +37,8 @@ class ConfigSource {
  private:
   friend Status ParseTextConfig(std::string_view, std::string_view, google::protobuf::Message*,
                                 ConfigSource*);
-  friend Status ApplyOverride(std::string_view, google::protobuf::Message*, ConfigSource*);
+  friend Status ApplyOverride(std::string_view, google::protobuf::Message*, ConfigSource*,
+                              std::string_view);
   struct Impl;  // core/config/config_source_impl.h
   std::unique_ptr<Impl> impl_;
 };

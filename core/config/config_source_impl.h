@@ -19,7 +19,7 @@ struct ConfigSource::Impl {
   // A field set on the command line; its path has indices in place of names.
   struct Override {
     FieldPath path;
-    std::string assignment;
+    std::string written;  // "--set a.b=value"
   };
 
   SourceText text{"", ""};

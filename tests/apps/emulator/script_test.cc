@@ -7,6 +7,7 @@ namespace ringtail {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string ErrorOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return ParseScript(text, "a.script", overrides).status().message();
@@ -47,7 +48,15 @@ TEST(ScriptTest, ErrorsNameThePlaceAndTheField) {
   EXPECT_EQ(ErrorOf("between_hosts { cpu_ns_per_byte: 5 cpu_us_per_message: 5 }"), "");
   EXPECT_THAT(ErrorOf("compute { jitter: 3 }"), HasSubstr("jitter is 3"));
   EXPECT_THAT(ErrorOf("compute { ms_per_image: nan }"), HasSubstr("ms_per_image is nan"));
-  EXPECT_THAT(ErrorOf("", {"workers=x"}), HasSubstr("--set workers=x"));
+}
+
+// Of what --script-set has set, whether it is the text or the number that is wrong.
+TEST(ScriptTest, ErrorsNameTheFlag) {
+  EXPECT_THAT(ErrorOf("", {"workers=x"}), StartsWith("--script-set workers=x: "));
+  EXPECT_THAT(ErrorOf("", {"workers=\xFF"}), StartsWith("--script-set: "));
+  EXPECT_THAT(ErrorOf("", {"workers=2 seed: 1"}), HasSubstr("one --script-set for each field"));
+  EXPECT_THAT(ErrorOf("", {"compute.fixed_ms=nan"}),
+              StartsWith("--script-set compute.fixed_ms=nan: fixed_ms is nan"));
 }
 
 TEST(ScriptTest, AnythingOfComputeSaysWhatAStepTakes) {

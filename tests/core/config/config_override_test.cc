@@ -215,6 +215,18 @@ TEST_F(ApplyOverrideTest, ErrorsPointAtTheCommandLine) {
   EXPECT_EQ(error("optim.adam.beta1"), "--set optim.adam.beta1=2: is bad") << "the last one counts";
 }
 
+TEST_F(ApplyOverrideTest, ErrorsNameTheFlagOfTheAssignment) {
+  const auto error = [&](std::string_view assignment) {
+    return ApplyOverride(assignment, &run_, &source_, "--other-set").message();
+  };
+  ASSERT_EQ(error("train.epochs=3"), "");
+  EXPECT_EQ(source_.Error("train.epochs", "is bad").message(),
+            "--other-set train.epochs=3: is bad");
+  EXPECT_THAT(error("train.epochs=many"), StartsWith("--other-set train.epochs=many: "));
+  EXPECT_THAT(error("train.batch=3 epochs: 1"), HasSubstr("use one --other-set for each field"));
+  EXPECT_THAT(error("data.path=\xFF"), StartsWith("--other-set: "));
+}
+
 TEST_F(ApplyOverrideTest, AFailedOverrideLeavesNoTrace) {
   SetError("train.epochs=many");
   EXPECT_THAT(source_.Error("train.epochs", "is bad").message(), StartsWith("run.textproto:9:1: "));
