@@ -7,6 +7,7 @@
 #include <map>
 
 #include "apps/byte_text.h"
+#include "apps/number_flags.h"
 #include "apps/rank_flags.h"
 #include "dist/collectives/algorithms.h"
 #include "dist/collectives/allgather_choice.h"
@@ -61,7 +62,7 @@ void AddMeasureFlags(CLI::App* app, AllreduceFlags* flags) {
       ->delimiter(',')
       ->capture_default_str();
   app->add_option("--seconds", measure->seconds, "Time for each line; at least 5 runs")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(NumberIn(CLI::Range(0.0, 3600.0)))
       ->capture_default_str();
   app->add_option(
          "--transport", flags->transport,
@@ -74,7 +75,7 @@ void AddMeasureFlags(CLI::App* app, AllreduceFlags* flags) {
       ->capture_default_str();
   app->add_option("--link-gbit", measure->link_gbit_per_s,
                   "Speed of a link for the ideal, Gbit/s; 0: as probed at the start")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberIn(CLI::Range(0.0, 1e6)))
       ->capture_default_str();
   app->add_flag("--json", flags->as_json, "Print the results as JSON, at the end");
   app->add_flag("--report-lines", flags->report_lines)->group("");  // hidden: from RunProcesses
@@ -85,11 +86,11 @@ void AddModelFlags(CLI::App* app, AllreduceFlags* flags) {
   app->add_flag("--model", flags->model, "Print the times of the cost model without measuring")
       ->group(kGroup);
   app->add_option("--latency-us", flags->latency_us, "Latency of a message, microseconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NumberIn(CLI::NonNegativeNumber))
       ->capture_default_str()
       ->group(kGroup);
   app->add_option("--gb-per-s", flags->gb_per_s, "Speed of a link, in both directions at once")
-      ->check(CLI::PositiveNumber)
+      ->check(NumberIn(CLI::PositiveNumber))
       ->capture_default_str()
       ->group(kGroup);
   app->add_option("--ranks-per-host", flags->ranks_per_host, "For hierarchical")

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/byte_text.h"
+#include "apps/number_flags.h"
 #include "dist/compression/schemes.h"
 
 namespace ringtail {
@@ -48,10 +49,10 @@ void AddCompressFlags(CLI::App* app, CompressFlags* flags) {
       ->needs(file);
   app->add_option("--samples", flags->benchmark.samples,
                   "Samples of a step: a file's gradients are means, which are multiplied by it")
-      ->check(CLI::PositiveNumber)
+      ->check(NumberIn(CLI::PositiveNumber))
       ->capture_default_str();
   app->add_option("--seconds", flags->benchmark.seconds, "Time for each speed; at least 5 rounds")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(NumberIn(CLI::Range(0.0, 3600.0)))
       ->capture_default_str();
   app->add_flag("--json", flags->as_json, "Print the result as JSON");
 }

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/number_flags.h"
+
 namespace ringtail {
 
 LoaderFlags::LoaderFlags()
@@ -26,7 +28,7 @@ void LoaderFlags::AddTo(CLI::App* app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--min-area", min_area_, "Smallest crop, as a share of the image")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(NumberIn(CLI::Range(0.01, 1.0)))
       ->capture_default_str();
   app->add_option("--cache-mib", cache_mib_, "Memory for decoded images, MiB")
       ->check(CLI::NonNegativeNumber)

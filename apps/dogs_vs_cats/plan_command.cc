@@ -15,6 +15,8 @@
 #include "apps/dogs_vs_cats/config_flags.h"
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
+#include "apps/number_flags.h"
+#include "apps/plan/choice_settings.h"
 #include "apps/plan/link_rate.h"
 #include "apps/plan/measure_together.h"
 #include "apps/plan/plan_report.h"
@@ -224,6 +226,9 @@ StatusOr<int> RunPlan(const PlanFlags& flags) {
   RT_RETURN_IF_ERROR(CheckSource(flags));
   RT_ASSIGN_OR_RETURN(const Asked asked, ParseAsked(flags));
   RT_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadRunConfig(flags.config.config, flags.config.set));
+  if (loaded.config.dist().has_planned()) {  // a run's own: what it was before is planned anew
+    RT_ASSIGN_OR_RETURN(loaded.config, WithoutPlan(std::move(loaded.config)));
+  }
   if (!flags.from.empty()) {
     RT_ASSIGN_OR_RETURN(PlannerFacts facts, ReadFacts(flags.from));
     RT_RETURN_IF_ERROR(Answer(flags, asked, loaded, std::move(facts)));
@@ -256,25 +261,25 @@ void AddClusterFlags(CLI::App* verb, PlanFlags* flags) {
       ->check(CLI::Range(1, kMostRanksPerHost))
       ->group(kGroup);
   verb->add_option("--cores", flags->cores, "Cores of a host (default: as measured)")
-      ->check(CLI::Range(0.01, 4096.0))
+      ->check(NumberIn(CLI::Range(0.01, 4096.0)))
       ->group(kGroup);
   verb->add_option("--slowness", flags->slowness,
                    "How many times as long each host takes as the first one, such as 1,1,2,1")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(NumberIn(CLI::Range(0.01, 100.0)))
       ->delimiter(',')
       ->group(kGroup);
   verb->add_option("--rate", flags->rate, "Of the link of a host: 1gbit, 100mbit (default 1gbit)")
       ->group(kGroup);
   verb->add_option("--latency-us", flags->latency_us, "Of a message, microseconds (default 150)")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberIn(CLI::Range(0.0, 1e9)))
       ->group(kGroup);
   verb->add_option("--cpu-s-per-gb", flags->cpu_s_per_gb,
                    "Processor seconds of a rank per GB that it sends (default 1.24)")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberIn(CLI::Range(0.0, 1e6)))
       ->group(kGroup);
   verb->add_option("--cpu-us-per-message", flags->cpu_us_per_message,
                    "Processor microseconds of a rank per message that it sends (default 130)")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberIn(CLI::Range(0.0, 1e6)))
       ->group(kGroup);
 }
 

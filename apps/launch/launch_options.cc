@@ -11,6 +11,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/help/wrapped_help.h"
+#include "apps/number_flags.h"
 #include "apps/version.h"
 #include "core/storage/file.h"
 #include "dist/membership/identity/rank_environment.h"
@@ -59,7 +60,7 @@ void AddFlags(CLI::App* app, Flags* flags, LaunchOptions* options) {
   app->add_option("--timeout-kill", options->timeout_kill_s,
                   "Seconds that ranks get to end when one has failed, before SIGTERM, and again "
                   "before SIGKILL")
-      ->check(CLI::Range(0.0, kMaxTimeoutS))
+      ->check(NumberIn(CLI::Range(0.0, kMaxTimeoutS)))
       ->capture_default_str();
   app->add_flag(
       "--no-kill", options->no_kill,

@@ -14,6 +14,7 @@
 #include "apps/exit_code.h"
 #include "apps/help/program_name.h"
 #include "apps/lr_find/lr_find.h"
+#include "apps/number_flags.h"
 #include "apps/print.h"
 #include "apps/trainer/data_warnings.h"
 #include "apps/trainer/decide_precision.h"
@@ -192,11 +193,11 @@ void AddLrFindCommand(CLI::App* app, Command* chosen) {
       ->type_name("LAYER,...");
   verb->add_option("--from", flags->range.from,
                    "Lowest rate (default: one at which the optimizer hardly moves weights)")
-      ->check(CLI::PositiveNumber)
+      ->check(NumberIn(CLI::PositiveNumber))
       ->type_name("RATE");
   verb->add_option("--to", flags->range.to,
                    "Highest rate (default: one at which the optimizer breaks any network)")
-      ->check(CLI::PositiveNumber)
+      ->check(NumberIn(CLI::PositiveNumber))
       ->type_name("RATE");
   constexpr int64_t kMostSteps = 100000;
   verb->add_option("--steps", flags->range.steps, "Steps from the lowest to the highest rate")

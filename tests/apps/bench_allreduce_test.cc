@@ -297,6 +297,14 @@ TEST(BenchAllreduceTest, WrongFlagsAreUsageErrors) {
   }
 }
 
+TEST(BenchAllreduceTest, NanIsNoNumberOfAnyFlag) {
+  for (const std::string flag : {"--seconds", "--link-gbit", "--gb-per-s", "--latency-us"}) {
+    const ProcessResult result = RunBench({"--model", flag, "nan"});
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr(flag + ": nan is not a number"));
+  }
+}
+
 std::vector<pid_t> ChildrenOf(pid_t parent) {
   const std::string folder = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent);
   std::ifstream file(folder + "/children");

@@ -8,6 +8,7 @@
 
 #include "core/storage/safetensors_writer.h"
 #include "dist/compression/schemes.h"
+#include "tests/testing/process.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -112,6 +113,14 @@ TEST(BenchCompress, SaysWhatIsWrong) {
   options.file = folder.File("no_gradients.safetensors");
   ASSERT_TRUE(WriteSafetensors(options.file, {}, {}).ok());
   EXPECT_THAT(BenchmarkCompression(options).status().message(), HasSubstr("grad.<name>"));
+}
+
+TEST(BenchCompress, NanIsNoNumberOfAnyFlag) {
+  for (const std::string flag : {"--samples", "--seconds"}) {
+    const ProcessResult result = RunProcess({RT_BINARY_DIR "/bin/bench_compress", flag, "nan"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(flag + ": nan is not a number"));
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <string>
 
+#include "tests/testing/process.h"
 #include "tests/testing/temp_dir.h"
 
 namespace ringtail {
@@ -47,6 +48,13 @@ TEST(BenchLoaderTest, SaysWhatIsMissing) {
   options.workers.clear();
   EXPECT_THAT(BenchmarkLoader(options).status().message(),
               testing::HasSubstr("at least one number of workers"));
+}
+
+TEST(BenchLoaderTest, NanIsNoShareOfAnImage) {
+  const ProcessResult result = RunProcess(
+      {RT_BINARY_DIR "/bin/bench_loader", "--data", "/nowhere/at/all", "--min-area", "nan"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, testing::HasSubstr("--min-area: nan is not a number"));
 }
 
 }  // namespace

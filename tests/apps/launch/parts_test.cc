@@ -201,6 +201,8 @@ TEST(CommandLineTest, RefusesWhatIsWrong) {
   EXPECT_THAT(Refusal({"--hostfile", "/no/such", "--", "x"}), HasSubstr("/no/such"));
   EXPECT_THAT(Refusal({"-n", "1", "--port", "70000", "--", "x"}), HasSubstr("--port"));
   EXPECT_THAT(Refusal({"-n", "1", "--timeout-kill", "-1", "--", "x"}), HasSubstr("--timeout-kill"));
+  EXPECT_THAT(Refusal({"-n", "1", "--timeout-kill", "nan", "--", "x"}),
+              HasSubstr("--timeout-kill: nan is not a number"));
   EXPECT_THAT(Refusal({"-n", "1", "--env", "NO_SUCH", "--", "x"}),
               HasSubstr("NO_SUCH: no such variable"));
   EXPECT_THAT(Refusal({"-n", "1", "--ssh", " ", "--", "x"}), HasSubstr("--ssh is empty"));

@@ -144,6 +144,8 @@ TEST_F(LrFindVerbTest, SaysWhatIsWrong) {
   fails({}, "no images are named; give --data DIR");
   fails({"--data", TinyImages(), "--from", "1", "--to", "0.1"}, "--from 1 is not below --to 0.1");
   fails({"--data", TinyImages(), "--steps", "3"}, "--steps");
+  fails({"--data", TinyImages(), "--from", "nan"}, "--from: nan is not a number");
+  fails({"--data", TinyImages(), "--to", "nan"}, "--to: nan is not a number");
   fails({"--data", TinyImages(), "--set", "train.batch=64"}, "do not fill one batch of 64");
   fails({"--data", TinyImages(), "--from", "1e6", "--to", "1e9"}, "begin lower (--from 1e+04)");
 }
