@@ -1,6 +1,7 @@
 #include "apps/trainer/checkpoint/config_difference.h"
 
 #include <fmt/core.h>
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/message_differencer.h>
 
 #include <initializer_list>
@@ -8,6 +9,7 @@
 
 #include "apps/config/run_precision.h"
 #include "core/check.h"
+#include "core/config/written_defaults.h"
 #include "optim/batch_scaling.h"
 
 namespace ringtail {
@@ -23,6 +25,14 @@ void Ignore(const Descriptor* message, std::initializer_list<const char*> fields
     RT_CHECK(field != nullptr, name);
     differencer->IgnoreField(field);
   }
+}
+
+RunConfig WithDefaults(RunConfig config) {
+  OptimConfig* const optim = config.mutable_optim();
+  if (optim->rule_case() == OptimConfig::RULE_NOT_SET) optim->mutable_sgd();
+  if (optim->schedule_case() == OptimConfig::SCHEDULE_NOT_SET) optim->mutable_cosine();
+  WriteOutDefaults(&config);
+  return config;
 }
 
 // With these schedules the learning rate of a step does not depend on when the run ends; what it
@@ -90,7 +100,6 @@ void KeepBeginning(const RunConfig& saved, RunConfig* now) {
 
 Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
   MessageDifferencer differencer;
-  differencer.set_message_field_comparison(MessageDifferencer::EQUIVALENT);  // unset = default
   Ignore(DataConfig::descriptor(), {"path", "layout", "workers", "prefetch_batches", "cache_mib"},
          &differencer);
   Ignore(TrainConfig::descriptor(),
@@ -98,17 +107,20 @@ Status CheckResumable(const RunConfig& saved, const RunConfig& now) {
           "evaluation_image_size", "evaluation_image_scale", "until_accuracy",
           "checkpoint_every_steps", "keep_checkpoints", "on_nan", "log_every_steps", "patience"},
          &differencer);
-  // How ranks work together may change, as their number may; what they compute may not.
-  Ignore(DistConfig::descriptor(),
-         {"algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
-          "transport", "shared_memory", "join_timeout_s", "hang_timeout_s", "model_parallel"},
-         &differencer);
+  // How ranks work together may change, as their number may; what they compute may not. A run keeps
+  // its plan, or has none, whatever `plan` says by now (apps/plan/follow_plan.h).
+  Ignore(
+      DistConfig::descriptor(),
+      {"plan", "algorithm", "bucket_kib", "end_bucket_kib", "check_every_steps", "on_disagreement",
+       "transport", "shared_memory", "join_timeout_s", "hang_timeout_s", "model_parallel"},
+      &differencer);
   if (EndIsOpen(now.optim())) Ignore(TrainConfig::descriptor(), {"epochs"}, &differencer);
   std::string report;
   differencer.ReportDifferencesToString(&report);
   differencer.set_report_ignores(false);
   const auto comparable = [](const RunConfig& config, const RunConfig& other) {
-    return WithRateOfBeginning(WithReferenceBatch(WithTakenPrecision(config), other), other);
+    return WithDefaults(
+        WithRateOfBeginning(WithReferenceBatch(WithTakenPrecision(config), other), other));
   };
   if (differencer.Compare(comparable(saved, now), comparable(now, saved))) {
     return OkStatus();

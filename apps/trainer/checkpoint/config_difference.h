@@ -5,8 +5,9 @@
 // These may change: where and how it runs, that is data.path and layout (the list of images and
 // labels, and the contents of the files, are compared by fingerprints), workers, prefetching,
 // caches, threads (other sums, other last bits: see numerics.h); evaluation, logging, checkpoints,
-// on_nan, until_accuracy, patience; how the precision was found, but not which; and `epochs`, if
-// the schedule does not depend on the end of the run (constant, step, multi_step).
+// on_nan, until_accuracy, patience; how the precision was found, but not which; whether AUTO is to
+// plan, which it does at the first step only, but not what it planned; and `epochs`, if the schedule
+// does not depend on the end of the run (constant, step, multi_step).
 //
 // Some only say how a run began: the precision that AUTO took, the weights that were read, and the
 // epochs that its rate is for. A run that continues keeps its own (KeepBeginning): --weights need

@@ -38,6 +38,41 @@ TEST(ConfigDifferenceTest, ADefaultThatIsWrittenOutIsNoChange) {
   EXPECT_TRUE(Compare({}, {"train.seed=1"}).ok());
 }
 
+// follow_plan.h decides what becomes of it.
+TEST(ConfigDifferenceTest, WhoPlansMayChangeAndWhatWasPlannedMayNot) {
+  const std::string automatic = "dist.plan=AUTO";
+  const std::string planned = "dist.planned={rank: [0, 1] world: 2}";
+  EXPECT_TRUE(Compare({}, {automatic}).ok());
+  EXPECT_TRUE(Compare({automatic, planned}, {planned}).ok());
+  EXPECT_THAT(Compare({automatic, planned}, {}).message(), testing::HasSubstr("dist.planned"));
+  EXPECT_THAT(Compare({automatic, planned, "train.batch=4"}, {planned}).message(),
+              testing::HasSubstr("train.batch: 4 -> 8"));
+  const std::string coded = "dist.compression.scheme.linear8={}";
+  EXPECT_THAT(Compare({automatic, planned, coded}, {planned}).message(),
+              testing::HasSubstr("dist.compression"));
+}
+
+// Also where all fields of both have their defaults.
+TEST(ConfigDifferenceTest, WhichOneOfSeveralIsSetMayNotChange) {
+  const std::string scheme = "dist.compression.scheme.";
+  for (const auto& [then, now] : std::vector<std::pair<std::string, std::string>>{
+           {"optim.sgd={}", "optim.muon={}"},
+           {"optim.cosine={}", "optim.constant={}"},
+           {scheme + "linear8={}", scheme + "bf16={}"},
+           {"net.layer[relu1].relu={}", "net.layer[relu1].sigmoid={}"}}) {
+    for (const auto& [one, other] : {std::pair(then, now), std::pair(now, then)}) {
+      EXPECT_TRUE(Compare({one}, {one}).ok()) << one;
+      EXPECT_EQ(Compare({one}, {other}).code(), StatusCode::kFailedPrecondition)
+          << one << " -> " << other;
+    }
+  }
+  EXPECT_THAT(Compare({}, {scheme + "linear8={}"}).message(), testing::HasSubstr("linear8"));
+  EXPECT_THAT(Compare({}, {"optim.constant={}"}).message(), testing::HasSubstr("constant"))
+      << "the rate falls";
+  EXPECT_TRUE(Compare({}, {"optim.cosine={}"}).ok()) << "it does anyway";
+  EXPECT_TRUE(Compare({"optim.sgd={}"}, {"optim.sgd={nesterov: false}"}).ok());
+}
+
 // A batch that is stated is not always another one.
 TEST(ConfigDifferenceTest, TheReferenceBatchIsThatOfARankUnlessItIsStated) {
   const std::string stated = "optim.batch_scaling.reference_batch=8";
