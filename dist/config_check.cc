@@ -1,6 +1,8 @@
 #include "dist/config_check.h"
 
 #include <fmt/core.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <functional>
@@ -28,45 +30,99 @@ Status ValidateGradientsBesideRounds(const DistConfig& dist, const ConfigSource*
                        "dgc keeps the momentum of gradients, and rounds (dist.local) would train "
                        "without any: take top_k, or leave out dist.local");
   }
-  if (!CompressesAnything(dist.compression()) || dist.local().start_epoch() > 0) return OkStatus();
-  return check.Error("compression",
-                     "in rounds (dist.local) no gradient travels: set dist.local.compression, for "
-                     "what ranks exchange after a round, in place of dist.compression");
+  if (dist.local().start_epoch() > 0) return OkStatus();
+  if (CompressesAnything(dist.compression())) {
+    return check.Error("compression",
+                       "in rounds (dist.local) no gradient travels: set dist.local.compression, "
+                       "for what ranks exchange after a round, in place of dist.compression");
+  }
+  if (dist.compression().statistics_every_steps() == 1) return OkStatus();
+  return check.Within("compression")
+      .Error("statistics_every_steps",
+             "in rounds (dist.local) running statistics travel at the end of each: leave "
+             "statistics_every_steps out");
 }
 
-// DGC keeps the momentum of gradients; differences of weights have it already.
-Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
-  const LocalConfig& config = dist.local();
-  const FieldCheck check(source, "dist.local");
+// The first field that is not at its default; null: all are.
+const google::protobuf::FieldDescriptor* FirstSetField(const LocalConfig& config) {
+  using google::protobuf::util::MessageDifferencer;
+  const auto* const message = LocalConfig::descriptor();
+  for (int i = 0; i < message->field_count(); ++i) {
+    LocalConfig without = config;
+    LocalConfig::GetReflection()->ClearField(&without, message->field(i));
+    // Equivalent takes a scheme without settings for none.
+    const bool codes =
+        CompressesAnything(config.compression()) != CompressesAnything(without.compression());
+    if (codes || !MessageDifferencer::Equivalent(config, without)) return message->field(i);
+  }
+  return nullptr;
+}
+
+// Nothing would read them, and the run would not say so.
+Status RefuseFieldsOfRounds(const LocalConfig& config, const FieldCheck& check) {
+  const auto* const field = FirstSetField(config);
+  if (field == nullptr) return OkStatus();
+  return check.Error(
+      field->name(),
+      fmt::format("{} is for rounds, and there are none: set dist.local.period, the steps of a "
+                  "round, or dist.local.period_rule to AUTO; without them ranks exchange gradients "
+                  "in every step, and all of dist.local is left out (--set dist.local={{}})",
+                  field->name()));
+}
+
+Status ValidatePeriod(const LocalConfig& config, const FieldCheck& check) {
   RT_RETURN_IF_ERROR(check.Between("period", config.period(), 0, kLongestPeriod));
   RT_RETURN_IF_ERROR(check.NotNegative("quadratic_alpha", config.quadratic_alpha()));
-  RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
-  RT_RETURN_IF_ERROR(check.Positive("outer_learning_rate", config.outer_learning_rate()));
-  RT_RETURN_IF_ERROR(check.FractionBelowOne("outer_momentum", config.outer_momentum()));
-  RT_RETURN_IF_ERROR(check.Between("min_cosine", config.min_cosine(), -1, 1));
-  if (config.period_rule() == LocalConfig::QUADRATIC && config.quadratic_alpha() == 0) {
+  if (config.period_rule() != LocalConfig::QUADRATIC) {
+    if (config.quadratic_alpha() == 0) return OkStatus();
+    return check.Error("quadratic_alpha",
+                       "quadratic_alpha is for one rule: set dist.local.period_rule to QUADRATIC, "
+                       "or leave quadratic_alpha out");
+  }
+  if (config.quadratic_alpha() == 0) {
     return check.Error("quadratic_alpha", "period_rule: QUADRATIC needs quadratic_alpha > 0");
   }
   // Without one the run would exchange gradients in every step.
-  if (config.period_rule() == LocalConfig::QUADRATIC && config.period() == 0) {
-    return check.Error("period", "period_rule: QUADRATIC needs period >= 1, the fewest steps");
-  }
+  if (config.period() > 0) return OkStatus();
+  return check.Error("period", "period_rule: QUADRATIC needs period >= 1, the fewest steps");
+}
+
+// DGC keeps the momentum of gradients; differences of weights have it already.
+Status ValidateDifferences(const LocalConfig& config, const FieldCheck& check,
+                           const ConfigSource* source) {
   RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source, "dist.local.compression"));
   if (FindDgc(config.compression()) != nullptr) {
     return check.Error("compression",
                        "dgc is for gradients; take top_k for what ranks exchange after a round");
   }
-  if (config.has_min_cosine() && CompressesAnything(config.compression())) {
-    return check.Error("min_cosine",
-                       "min_cosine: how far ranks drift apart is not known of what travels through "
-                       "codecs; leave it out, or dist.local.compression");
+  if (config.compression().statistics_every_steps() != 1) {
+    return check.Within("compression")
+        .Error("statistics_every_steps",
+               "statistics_every_steps is for gradients (dist.compression), and running statistics "
+               "travel at the end of each round: leave it out");
   }
-  if (!UsesLocalRounds(dist)) return OkStatus();
+  if (!config.has_min_cosine() || !CompressesAnything(config.compression())) return OkStatus();
+  return check.Error("min_cosine",
+                     "min_cosine: how far ranks drift apart is not known of what travels through "
+                     "codecs; leave it out, or dist.local.compression");
+}
+
+Status ValidateLocal(const DistConfig& dist, const ConfigSource* source) {
+  const LocalConfig& config = dist.local();
+  const FieldCheck check(source, "dist.local");
+  RT_RETURN_IF_ERROR(ValidatePeriod(config, check));
+  RT_RETURN_IF_ERROR(check.NotNegative("start_epoch", config.start_epoch()));
+  RT_RETURN_IF_ERROR(check.Positive("outer_learning_rate", config.outer_learning_rate()));
+  RT_RETURN_IF_ERROR(check.FractionBelowOne("outer_momentum", config.outer_momentum()));
+  RT_RETURN_IF_ERROR(check.Between("min_cosine", config.min_cosine(), -1, 1));
+  RT_RETURN_IF_ERROR(ValidateDifferences(config, check, source));
+  if (!UsesLocalRounds(dist)) return RefuseFieldsOfRounds(config, check);
   RT_RETURN_IF_ERROR(ValidateGradientsBesideRounds(dist, source));
   if (!dist.sync_batch_norm()) return OkStatus();
-  return check.Error("period",
+  return check.Error(config.period() > 0 ? "period" : "period_rule",
                      "ranks that take steps of their own cannot share the statistics of every "
-                     "step: set dist.sync_batch_norm to false, or dist.local.period to 0");
+                     "step: set dist.sync_batch_norm to false, or leave out dist.local (--set "
+                     "dist.local={})");
 }
 
 Status ValidatePlanned(const Planned& plan, const ConfigSource* source) {
@@ -169,15 +225,15 @@ Status ValidateModelParallel(const DistConfig& dist, const ConfigSource* source)
   return OkStatus();
 }
 
-// What AUTO chooses must not be there before it has chosen.
+// What AUTO chooses must not be there before it has chosen, nor rounds, which it does not take.
 Status ValidatePlan(const DistConfig& dist, const ConfigSource* source) {
   const FieldCheck check(source, "dist");
   if (dist.has_planned()) return ValidatePlanned(dist.planned(), source);
   if (dist.plan() != DistConfig::AUTO) return OkStatus();
   if (!UsesLocalRounds(dist) && !CompressesAnything(dist.compression())) return OkStatus();
   return check.Error("plan",
-                     "AUTO chooses local steps and compression itself: leave out dist.local and "
-                     "dist.compression, or set dist.plan to CONFIG");
+                     "AUTO chooses compression itself, and takes no local steps: leave out "
+                     "dist.local and dist.compression, or set dist.plan to CONFIG");
 }
 
 }  // namespace
@@ -204,12 +260,12 @@ Status ValidateDistConfig(const DistConfig& config, const ConfigSource* source) 
       check.Between("join_timeout_s", config.join_timeout_s(), kShortestS, kLongestS));
   RT_RETURN_IF_ERROR(
       check.Between("hang_timeout_s", config.hang_timeout_s(), kShortestS, kLongestS));
+  RT_RETURN_IF_ERROR(ValidateCompression(config.compression(), source));
   RT_RETURN_IF_ERROR(ValidateLocal(config, source));
   RT_RETURN_IF_ERROR(ValidateServers(config, source));
   RT_RETURN_IF_ERROR(ValidateModelParallel(config, source));
   RT_RETURN_IF_ERROR(ValidatePipeline(config, source));
-  RT_RETURN_IF_ERROR(ValidatePlan(config, source));
-  return ValidateCompression(config.compression(), source);
+  return ValidatePlan(config, source);
 }
 
 }  // namespace ringtail

@@ -12,6 +12,7 @@
 #include "apps/config/shipped_configs.h"
 #include "core/config/config_override.h"
 #include "core/config/message_checks.h"
+#include "core/text/counted.h"
 #include "core/text/printable.h"
 #include "data/config_check.h"
 #include "dist/compression/scheme_choice.h"
@@ -83,6 +84,16 @@ Status ValidateFreezing(const RunConfig& config, const ConfigSource& source) {
   return OkStatus();
 }
 
+// Rounds that were to begin after the last step would never begin, and the run would not say so.
+Status ValidateStartOfRounds(const RunConfig& config, const ConfigSource& source) {
+  const double start = config.dist().local().start_epoch(), epochs = config.train().epochs();
+  if (!UsesLocalRounds(config.dist()) || start < epochs) return OkStatus();
+  return source.Error("dist.local.start_epoch",
+                      fmt::format("start_epoch is {}, but the run ends after {} (train.epochs), "
+                                  "before any round: set it lower, or leave out dist.local",
+                                  start, Counted(epochs, "epoch")));
+}
+
 Status ValidateRanges(const LoadedConfig& loaded) {
   const RunConfig& config = loaded.config;
   const ConfigSource& source = loaded.source;
@@ -99,6 +110,7 @@ Status ValidateRanges(const LoadedConfig& loaded) {
   RT_RETURN_IF_ERROR(ValidateMomentum(config, source));
   RT_RETURN_IF_ERROR(ValidateClippingBeforeGrowth(config, source));
   RT_RETURN_IF_ERROR(ValidateFreezing(config, source));
+  RT_RETURN_IF_ERROR(ValidateStartOfRounds(config, source));
   return ValidateOptimConfig(config.optim(), source);
 }
 

@@ -253,6 +253,9 @@ std::vector<Malformed> Runs() {
       {"unfreeze_beside_local_steps",
        And("train { freeze: \"conv\" freeze_epochs: 1 }\ndist { local { period: 4 } }"),
        "dist.local", "freeze_epochs"},
+      {"rounds_after_the_end",
+       And("train { epochs: 2 }\ndist { local { period: 4 start_epoch: 2 } }"),
+       "the run ends after 2 epochs (train.epochs), before any round", "start_epoch"},
       {"unfreeze_momentum_of_dgc",
        And("train { freeze: \"conv\" freeze_epochs: 1 }\noptim { sgd { momentum: 0 } }\n"
            "dist { compression { scheme { dgc {} } } }"),

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
 
+#include "core/config/config_override.h"
 #include "core/config/text_config.h"
 
 namespace ringtail {
@@ -60,6 +63,79 @@ TEST(DistConfigCheckTest, QuadraticRoundsNeedAPeriod) {
   EXPECT_EQ(ErrorOf("local { period_rule: AUTO }"), "");
 }
 
+// It would train synchronously, and say nothing.
+TEST(DistConfigCheckTest, WithoutRoundsNoFieldOfThemMayBeSet) {
+  const std::map<std::string, std::string> rows = {{"start_epoch", "1"},
+                                                   {"overlap", "false"},
+                                                   {"outer_learning_rate", "0.7"},
+                                                   {"outer_momentum", "0.6"},
+                                                   {"outer_form", "SLOW_MOMENTUM"},
+                                                   {"compression", "{ scheme { linear8 {} } }"},
+                                                   {"min_cosine", "0.1"},
+                                                   {"rate_batch", "OWN"}};
+  const std::set<std::string> of_the_rule = {"period", "period_rule", "quadratic_alpha"};
+  EXPECT_EQ(static_cast<size_t>(LocalConfig::descriptor()->field_count()),
+            rows.size() + of_the_rule.size());
+  for (const auto& [field, value] : rows) {
+    const std::string set = field + ": " + value;
+    EXPECT_THAT(ErrorOf("local { " + set + " }"),
+                AllOf(HasSubstr("dist.local." + field + ": " + field + " is for rounds"),
+                      HasSubstr("set dist.local.period")))
+        << set;
+    EXPECT_EQ(ErrorOf("local { period: 1 " + set + " }"), "") << set;
+    EXPECT_EQ(ErrorOf("local { period_rule: AUTO " + set + " }"), "") << set;
+  }
+  EXPECT_THAT(ErrorOf("local { outer_momentum: 0.6 overlap: false }"),
+              HasSubstr("dist.local.overlap: "))
+      << "the first in the order of the schema";
+}
+
+TEST(DistConfigCheckTest, WithoutRoundsDefaultsAreFine) {
+  EXPECT_EQ(ErrorOf("local {}"), "");
+  EXPECT_EQ(ErrorOf("local { period: 0 period_rule: FIXED quadratic_alpha: 0 start_epoch: 0 "
+                    "overlap: true outer_learning_rate: 1 outer_momentum: 0 outer_form: NESTEROV "
+                    "compression { statistics_every_steps: 1 } min_cosine: 0 "
+                    "rate_batch: ALL_RANKS }"),
+            "");
+}
+
+TEST(DistConfigCheckTest, AlphaIsOfTheQuadraticRule) {
+  for (const std::string rule : {"", "period: 4 ", "period_rule: AUTO "}) {
+    EXPECT_THAT(ErrorOf("local { quadratic_alpha: 0.2 " + rule + "}"),
+                AllOf(HasSubstr("dist.local.quadratic_alpha: "), HasSubstr("to QUADRATIC")))
+        << rule;
+  }
+}
+
+// Rounds have them at their ends.
+TEST(DistConfigCheckTest, StatisticsOfSomeStepsAreForGradients) {
+  const std::string some = "compression { statistics_every_steps: 4 } ";
+  EXPECT_THAT(ErrorOf("local { period: 4 " + some + "}"),
+              HasSubstr("dist.local.compression.statistics_every_steps: "));
+  EXPECT_THAT(ErrorOf(some + "local { period: 4 }"),
+              HasSubstr("dist.compression.statistics_every_steps: "));
+  EXPECT_EQ(ErrorOf(some + "local { period: 4 start_epoch: 1 }"), "") << "used before the rounds";
+  EXPECT_EQ(ErrorOf(some), "");
+}
+
+// The remedy is one that is accepted.
+TEST(DistConfigCheckTest, WithSharedStatisticsRoundsAreLeftOut) {
+  const std::string shared = "sync_batch_norm: true ";
+  for (const auto& [field, local] : std::map<std::string, std::string>{
+           {"period: ", "period: 4"},
+           {"period_rule: ", "period_rule: AUTO"},
+           {"period: ranks", "period_rule: QUADRATIC period: 1 quadratic_alpha: 0.2"}}) {
+    const std::string text = shared + "local { " + local + " }";
+    EXPECT_THAT(ErrorOf(text), AllOf(HasSubstr("dist.local." + field),
+                                     HasSubstr("leave out dist.local (--set dist.local={})")))
+        << local;
+    DistConfig config;
+    ASSERT_TRUE(ParseTextConfig(text, "test", &config, nullptr).ok()) << text;
+    ASSERT_TRUE(ApplyOverride("local={}", &config, nullptr).ok());
+    EXPECT_TRUE(ValidateDistConfig(config, nullptr).ok()) << local;
+  }
+}
+
 // Gradients travel before the rounds, if at all.
 TEST(DistConfigCheckTest, RoundsHaveNoGradientsToCompress) {
   const std::string gradients = "compression { scheme { top_k {} } } ";
@@ -68,7 +144,7 @@ TEST(DistConfigCheckTest, RoundsHaveNoGradientsToCompress) {
   EXPECT_THAT(ErrorOf(gradients + "local { period_rule: AUTO }"),
               HasSubstr("set dist.local.compression"));
   EXPECT_EQ(ErrorOf(gradients + "local { period: 4 start_epoch: 1 }"), "");
-  EXPECT_EQ(ErrorOf(gradients + "local { overlap: false }"), "") << "no rounds";
+  EXPECT_EQ(ErrorOf(gradients + "local {}"), "") << "no rounds";
   EXPECT_EQ(ErrorOf("local { period: 4 compression { scheme { top_k {} } } }"), "");
 }
 
@@ -105,7 +181,7 @@ TEST(DistConfigCheckTest, DividedLayersByThemselvesAreFine) {
   EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO }"), "");
   EXPECT_EQ(ErrorOf("model_parallel { linear: NAMED layer: 'fc' } sync_batch_norm: true"), "");
   // Without a period or a rule there is nothing that they exclude.
-  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } local { overlap: false }"), "");
+  EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } local {}"), "");
   EXPECT_EQ(ErrorOf("model_parallel { linear: AUTO } asynchronous { servers: 2 }"), "");
 }
 
@@ -155,7 +231,8 @@ TEST(DistConfigCheckTest, RoundsFromTheFirstStepOnNeedNotTheSameNumerics) {
 TEST(DistConfigCheckTest, PlacesAreNamed) {
   EXPECT_THAT(ErrorOf("asynchronous { rule: STALE_SYNC bound: -2 }"), HasSubstr("bound"));
   EXPECT_THAT(ErrorOf("asynchronous { rule: ASYNCHRONOUS servers: 5000 }"), HasSubstr("servers"));
-  EXPECT_THAT(ErrorOf("local { period: 4 } plan: AUTO"), HasSubstr("leave out dist.local"));
+  EXPECT_THAT(ErrorOf("local { period: 4 } plan: AUTO"),
+              HasSubstr("takes no local steps: leave out dist.local"));
 }
 
 }  // namespace

@@ -170,13 +170,13 @@ TEST_F(EveryFieldTest, IsNamedIfItMayNotChangeOnResume) {
       "train.measured_precision.precision", "train.measured_precision.float32_ms",
       "train.measured_precision.bfloat16_ms", "train.measured_precision.images",
       "train.measured_precision.image_size",
-      // Cooperation of ranks.
-      "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib", "dist.check_every_steps",
-      "dist.on_disagreement", "dist.transport", "dist.shared_memory", "dist.join_timeout_s",
-      "dist.hang_timeout_s", "dist.model_parallel.linear", "dist.model_parallel.layer",
-      "dist.model_parallel.pieces", "dist.model_parallel.pipeline.stages",
-      "dist.model_parallel.pipeline.schedule", "dist.model_parallel.pipeline.cut_after",
-      "dist.model_parallel.pipeline.wire"};
+      // Cooperation of ranks. (How a run continues that began with another plan: follow_plan.h.)
+      "dist.plan", "dist.algorithm", "dist.bucket_kib", "dist.end_bucket_kib",
+      "dist.check_every_steps", "dist.on_disagreement", "dist.transport", "dist.shared_memory",
+      "dist.join_timeout_s", "dist.hang_timeout_s", "dist.model_parallel.linear",
+      "dist.model_parallel.layer", "dist.model_parallel.pieces",
+      "dist.model_parallel.pipeline.stages", "dist.model_parallel.pipeline.schedule",
+      "dist.model_parallel.pipeline.cut_after", "dist.model_parallel.pipeline.wire"};
   ForEach([&](const std::string& name, const RunConfig& config, const RunConfig& changed) {
     const Status status = CheckResumable(config, changed);
     if (may_change.contains(name)) {
@@ -224,9 +224,13 @@ TEST_F(EveryFieldTest, IsRefusedWithItsPlaceIfItIsFarBelowItsRange) {
     ++numbers;
     const std::string set = Place(path) + (real ? "=-1e30" : "=-2147483648");
     const std::vector<std::string> sets = {
-        "data.split.train={first: 0 last: 7}", "data.split.validation={first: 8 last: 9}",
+        "data.split.train={first: 0 last: 7}",
+        "data.split.validation={first: 8 last: 9}",
         "dist.compression.rule={name: \"*\" scheme { bf16 {} }}",
-        "dist.local.compression.rule={name: \"*\" scheme { bf16 {} }}", set};
+        "dist.local.period=4",
+        "dist.local.start_epoch=1",  // gradients travel before
+        "dist.local.compression.rule={name: \"*\" scheme { bf16 {} }}",
+        set};
     const auto loaded = ParseRunConfig(TinyConfigText(), "run.textproto", sets);
     ASSERT_FALSE(loaded.ok()) << set;
     EXPECT_THAT(loaded.status().message(), HasSubstr("--set " + set + ": " + field.name()));

@@ -39,8 +39,9 @@ TEST(LocalPeriod, BeginsAfterTheDenseEpochs) {
   EXPECT_THAT(Ends(run.Period(), 20), ElementsAre(10, 14, 18, 20));
 }
 
+// The last step begins before this epoch.
 TEST(LocalPeriod, NeverBeginsIfTheRunEndsBefore) {
-  const PlannedRun run({"dist.local.period=4", "dist.local.start_epoch=99"});
+  const PlannedRun run({"dist.local.period=4", "dist.local.start_epoch=3.9"});
   EXPECT_EQ(run.Period().first_step(), 20);
 }
 
