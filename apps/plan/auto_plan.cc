@@ -129,14 +129,17 @@ StatusOr<Planned> MakePlan(const LoadedConfig& loaded, const TrainingData* data,
                       MeasureTogether(loaded, WhatToMeasure(loaded.config, data, largest), world));
   RT_ASSIGN_OR_RETURN(const auto seconds, world->Gather(StepSeconds(facts)));
   const auto choose = [&]() -> StatusOr<Planned> {
-    RT_ASSIGN_OR_RETURN(const NetworkFacts network, NetworkOf(*world));
+    const auto network = NetworkOf(*world);
+    if (!network.ok()) {
+      return InvalidArgument(network.status().message() + ", or train without --plan auto");
+    }
     SearchSpace space = SpaceOf(loaded.config);
     space.divided = space.divided && equal_shares;
     space.fewest_images = FewestShownImages(facts);
     const ShareRule shares = equal_shares ? ShareRule::kFaster : ShareRule::kBySpeed;
     RT_ASSIGN_OR_RETURN(
         const HostChoice choice,
-        ChooseHosts(facts, network, SlownessOfHosts(seconds, world->topology()), space, shares));
+        ChooseHosts(facts, *network, SlownessOfHosts(seconds, world->topology()), space, shares));
     return PlanOf(choice, facts, loaded.config, *world);
   };
   return SharePlan(world->leads() ? choose() : Planned(), world);

@@ -3,7 +3,7 @@
 //   all ranks   a step of theirs, the optimizer, encoding      measure_facts.h
 //   when all    the links                                      dist/probe.h
 //   had joined
-//   rank 0      which hosts, local steps, batch, scheme        dist/planner/host_choice.h
+//   rank 0      which hosts, their images, scheme              dist/planner/host_choice.h
 //   all ranks   take the fields that rank 0 sets: Planned (dist/dist.proto)
 //
 // A plan is made once in the life of a run. It is kept in the run's config and its checkpoints, and

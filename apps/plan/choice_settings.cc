@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "apps/config/class_outputs.h"
 #include "apps/config/config_check.h"
 #include "apps/config/run_config.h"
 #include "apps/config/shipped_configs.h"
+#include "apps/plan/dropped_ways.h"
 #include "core/check.h"
 #include "core/config/config_override.h"
+#include "core/config/written_defaults.h"
 #include "core/round.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
@@ -48,21 +51,32 @@ void AddAllreduce(const Choice& choice, const DistConfig& config, Settings* sett
   }
 }
 
+const CompressionConfig* FindScheme(const PlannerFacts& facts, const std::string& name) {
+  const auto scheme = std::ranges::find(facts.scheme(), name, &SchemeFacts::name);
+  return scheme == facts.scheme().end() ? nullptr : &scheme->compression();
+}
+
 void AddCompression(const Choice& choice, const PlannerFacts& facts, Settings* settings) {
-  for (const SchemeFacts& scheme : facts.scheme()) {
-    if (scheme.name() != choice.scheme) continue;
-    settings->push_back(fmt::format("dist.{}compression={{ {} }}",
-                                    choice.period > 1 ? "local." : "",
-                                    scheme.compression().ShortDebugString()));
-  }
+  const CompressionConfig* const scheme = FindScheme(facts, choice.scheme);
+  if (scheme == nullptr) return;
+  CompressionConfig compression = *scheme;
+  const bool rounds = choice.period > 1;
+  if (rounds) compression.clear_statistics_every_steps();  // they travel at the end of each
+  settings->push_back(fmt::format("dist.{}compression={{ {} }}", rounds ? "local." : "",
+                                  compression.ShortDebugString()));
 }
 
 // What the config has and the choice does without.
-void AddWhatIsDropped(const Choice& choice, const DistConfig& config, Settings* settings) {
-  if (choice.period == 1 && UsesLocalRounds(config)) settings->push_back("dist.local={}");
-  const bool codes_steps = choice.period == 1 && choice.scheme != kDenseScheme;
-  if (!codes_steps && CompressesAnything(config.compression())) {
-    settings->push_back("dist.compression={}");
+void AddWhatIsDropped(const Choice& choice, const PlannerFacts& facts, const RunConfig& config,
+                      Settings* settings) {
+  const CompressionConfig* const of_steps =
+      choice.period == 1 ? FindScheme(facts, choice.scheme) : nullptr;
+  const KeptWays kept = {.rounds = choice.period > 1,
+                         .compression = of_steps != nullptr,
+                         .momentum = of_steps != nullptr && FindDgc(*of_steps) != nullptr,
+                         .divided_layers = choice.divided};
+  for (std::string& setting : SettingsWithoutOtherWays(config, kept)) {
+    settings->push_back(std::move(setting));
   }
 }
 
@@ -75,6 +89,7 @@ NetConfig LayersOf(const NetConfig& net) {
   RT_CHECK(fitted.ok(), fitted.status().message());
   config.mutable_net()->clear_name();
   config.mutable_net()->clear_convolution();  // how they are computed, and not what
+  WriteOutDefaults(config.mutable_net());
   return config.net();
 }
 
@@ -85,14 +100,7 @@ bool IsDefaultNet(const NetConfig& net) {
   RT_CHECK(shipped != nullptr, "the default config is built in");
   const auto loaded = ParseRunConfig(shipped->text, ShippedFileName(*shipped), {});
   RT_CHECK(loaded.ok(), loaded.status().message());
-  return MessageDifferencer::Equivalent(LayersOf(net), LayersOf(loaded->config.net()));
-}
-
-// The fewest equal parts, from `fewest` on.
-int64_t EqualParts(int64_t batch, int64_t fewest) {
-  int64_t parts = std::clamp<int64_t>(fewest, 1, batch);
-  while (batch % parts != 0) ++parts;
-  return parts;
+  return MessageDifferencer::Equals(LayersOf(net), LayersOf(loaded->config.net()));
 }
 
 // Parts are then no larger than those that were planned: a rank has the memory for them. Images of a side
@@ -119,6 +127,12 @@ void UndoBatch(const RunConfig& set, int ranks, RunConfig* config) {
 
 }  // namespace
 
+int64_t EqualParts(int64_t batch, int64_t fewest) {
+  int64_t parts = std::clamp<int64_t>(fewest, 1, batch);
+  while (batch % parts != 0) ++parts;
+  return parts;
+}
+
 int64_t BatchOfRank(const Prediction& choice) {
   const auto ranks = static_cast<int64_t>(choice.ranks);
   return RoundUp(CeilDivide(choice.choice.global_batch, ranks), choice.parts);  // equal parts
@@ -142,7 +156,7 @@ Settings SettingsOf(const Prediction& choice, const PlannerFacts& facts, const R
   if (choice.ranks <= 1) return settings;
   const Choice& how = choice.choice;
   AddAllreduce(how, config.dist(), &settings);
-  AddWhatIsDropped(how, config.dist(), &settings);
+  AddWhatIsDropped(how, facts, config, &settings);
   if (how.period > 1) {
     settings.push_back(fmt::format("dist.local.period={}", how.period));
     settings.push_back(fmt::format("dist.local.overlap={}", how.overlap));

@@ -29,6 +29,9 @@ TrainedNet TrainedNetOf(const RunConfig& config);
 // (dist/planner/shown_choices.h), with the batch, the buckets and the algorithm of the config.
 SearchSpace SpaceOf(const RunConfig& config);
 
+// The fewest equal parts of a batch, from `fewest` on.
+int64_t EqualParts(int64_t batch, int64_t fewest);
+
 // Images of a rank in a step, in equal parts: at least its share of the choice's batch.
 int64_t BatchOfRank(const Prediction& choice);
 

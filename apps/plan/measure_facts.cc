@@ -104,11 +104,19 @@ double MeasureAccumulation(const ParameterArena& arena, int64_t runs) {
   return watch.Seconds() / static_cast<double>(runs);
 }
 
-Status MeasureSchemes(const CompressionConfig& own, const std::vector<std::string>& names,
+// What this run exchanges is compressed with.
+void MeasureOwnSchemes(const DistConfig& config, const ParameterArena& arena, PlannerFacts* facts) {
+  const auto add = [&](const char* name, const CompressionConfig& own) {
+    if (CompressesAnything(own)) *facts->add_scheme() = MeasureScheme(name, own, arena);
+  };
+  const bool rounds = UsesLocalRounds(config);
+  if (rounds) add(kOwnScheme, config.local().compression());
+  add(rounds ? kOwnSchemeBeforeRounds : kOwnScheme, config.compression());
+}
+
+Status MeasureSchemes(const DistConfig& config, const std::vector<std::string>& names,
                       const ParameterArena& arena, PlannerFacts* facts) {
-  if (CompressesAnything(own)) {
-    *facts->add_scheme() = MeasureScheme("the config's own", own, arena);
-  }
+  MeasureOwnSchemes(config, arena, facts);
   for (const NamedScheme& scheme : kSchemes) {
     if (std::ranges::find(names, scheme.name) == names.end()) continue;
     CompressionConfig compression;
@@ -176,11 +184,6 @@ Status AddLoading(const RunConfig& config, const MeasureFactsOptions& options,
   return OkStatus();
 }
 
-// What this run exchanges is compressed with.
-const CompressionConfig& OwnCompression(const DistConfig& config) {
-  return UsesLocalRounds(config) ? config.local().compression() : config.compression();
-}
-
 }  // namespace
 
 std::vector<std::string> MeasureFactsOptions::AllSchemes() {
@@ -241,8 +244,7 @@ StatusOr<PlannerFacts> MeasureFacts(const LoadedConfig& loaded,
                       MeasureMerge(loaded.config.dist().local(), &arena, options.steps));
   facts.set_merge_s(merge);
   RT_RETURN_IF_ERROR(AddLoading(loaded.config, options, &facts));
-  RT_RETURN_IF_ERROR(
-      MeasureSchemes(OwnCompression(loaded.config.dist()), options.schemes, arena, &facts));
+  RT_RETURN_IF_ERROR(MeasureSchemes(loaded.config.dist(), options.schemes, arena, &facts));
   return facts;
 }
 

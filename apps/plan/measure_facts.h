@@ -33,7 +33,7 @@ struct MeasureFactsOptions {
   const TrainingData* data = nullptr;
   int ranks_here = 1;  // on this host
   bool frozen = true;  // what train.freeze names; false: as after train.freeze_epochs
-  // Names of kSchemes, beside the config's own; every one of them by default.
+  // Names of kSchemes, beside the config's own two; every one of them by default.
   std::vector<std::string> schemes = AllSchemes();
   // Creates a net for `batch` images of a size by calling `create`; ranks that measure together have
   // to agree on convolutions (apps/trainer/set_up_in_turn.h). By default it just does.
@@ -45,6 +45,11 @@ struct MeasureFactsOptions {
 
   static std::vector<std::string> AllSchemes();
 };
+
+// The config's own schemes among the facts: of gradients, or with rounds (dist.local) of what they
+// exchange; and of the gradients before rounds begin.
+inline constexpr char kOwnScheme[] = "the config's own";
+inline constexpr char kOwnSchemeBeforeRounds[] = "the config's own, before rounds";
 
 // What this rank computes with: its compute threads, or its quota of the processor if that is less.
 double CoresOfThisRank();

@@ -10,6 +10,7 @@
 
 #include "apps/pipeline/pipeline_problem.h"
 #include "apps/pipeline/pipeline_summary.h"
+#include "apps/plan/dropped_ways.h"
 #include "apps/trainer/pipeline/stage_choice.h"
 #include "core/text/counted.h"
 #include "core/units.h"
@@ -40,6 +41,15 @@ int64_t BusiestBytes(const PipelinePartition& partition, int micro_batches) {
   return most * micro_batches;
 }
 
+// Of a run of `config`. The layers at which it is cut are left to what the run measures.
+std::vector<std::string> PipelineSettings(const PipelinePlan& plan, const RunConfig& config) {
+  std::vector<std::string> settings = SettingsWithoutOtherWays(config, {});
+  settings.push_back(fmt::format("dist.model_parallel.pipeline.stages={}", plan.shape.stages));
+  settings.push_back(fmt::format("train.accumulation={}", plan.shape.micro_batches));
+  settings.push_back(fmt::format("train.batch={}", plan.micro_batch * plan.shape.micro_batches));
+  return settings;
+}
+
 // Facts of one size of images.
 StatusOr<std::optional<PipelinePlan>> PlanOfSize(const LoadedConfig& loaded,
                                                  const PlannerFacts& facts,
@@ -56,16 +66,18 @@ StatusOr<std::optional<PipelinePlan>> PlanOfSize(const LoadedConfig& loaded,
   plan.micro_batch = batch / plan.shape.micro_batches;
   RT_ASSIGN_OR_RETURN(const auto model, CreateModelAt(image_size, loaded, /*allocate=*/false));
   if (!AreOf(facts, *model)) return none;
-  RT_ASSIGN_OR_RETURN(const auto net, Net::Create(model.get(), {.batch = plan.micro_batch,
-                                                                .image_size = image_size,
-                                                                .plan_only = true}));
+  const auto created = Net::Create(
+      model.get(), {.batch = plan.micro_batch, .image_size = image_size, .plan_only = true});
+  if (created.status().code() == StatusCode::kInvalidArgument) return none;  // too few images
+  RT_RETURN_IF_ERROR(created.status());
+  const Net& net = **created;
   // The images are dealt to no one else: the first stage loads them all.
   const ComputeTimes times =
       StepTimetable(facts, network.cores_per_rank()).TimesAt(plan.micro_batch, /*ranks=*/1);
-  NodeSeconds seconds = FlopsAsSeconds(*net);
+  NodeSeconds seconds = FlopsAsSeconds(net);
   Scale(times.forward, &seconds.forward);
   Scale(times.earlier_backward + times.backward, &seconds.backward);
-  NetPipeline pipeline = MakeNetPipeline(*model, *net, seconds, plan.shape, 0);
+  NetPipeline pipeline = MakeNetPipeline(*model, net, seconds, plan.shape, 0);
   pipeline.problem.link =
       network.hosts > 1 ? network.links.between_hosts : network.links.within_host;
   pipeline.problem.fewer_bytes_within = kFewerBytesWithin;
@@ -106,6 +118,7 @@ StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
   shown->waits = waiting_s / step_s;
   shown->images_per_s = static_cast<double>(batch) / step_s;
   shown->sent_bytes = std::llround(sent_bytes);
+  shown->settings = PipelineSettings(*shown, loaded.config);
   return shown;
 }
 
@@ -119,11 +132,8 @@ std::string DescribePipeline(const PipelinePlan& plan, double best_images_per_s)
       Counted(plan.micro_batch, "image"), plan.images_per_s, plan.step_s * kMsPerSecond,
       plan.waits * kPercent, static_cast<double>(plan.sent_bytes) / kMega,
       gain > 1
-          ? fmt::format(
-                "{:.2f} times the above: it pays (--set dist.model_parallel.pipeline.stages="
-                "{} --set train.accumulation={} --set train.batch={})",
-                gain, plan.shape.stages, plan.shape.micro_batches,
-                plan.micro_batch * plan.shape.micro_batches)
+          ? fmt::format("{:.2f} times the above: it pays (--set {})", gain,
+                        fmt::join(plan.settings, " --set "))
           : fmt::format("{:.2f} times the above: it pays only where a network does not fit into "
                         "one machine",
                         gain));

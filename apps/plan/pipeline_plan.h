@@ -29,11 +29,13 @@ struct PipelinePlan {
   double images_per_s = 0;
   int64_t sent_bytes = 0;              // in a step, over the busiest boundary, both ways
   std::vector<std::string> cut_after;  // for dist.model_parallel.pipeline
+  std::vector<std::string> settings;   // that make the config's run one, as for --set
 };
 
 // For steps of `batch` images of all ranks: the mean one of all sizes of images, the cut that of the size
-// with the most steps. None if there is one rank, if the net has fewer places to
-// cut than that takes, or if the facts are of another network than the config.
+// with the most steps. None if there is one rank, if the net has fewer places to cut than that takes, if
+// micro-batches are too small for it (one image and one pixel for batch norm), or if the facts are of
+// another network than the config.
 StatusOr<std::optional<PipelinePlan>> PlanPipeline(const LoadedConfig& loaded,
                                                    const PlannerFacts& facts,
                                                    const NetworkFacts& network, int64_t batch);

@@ -3,22 +3,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
-#include "dist/compression/scheme_choice.h"
-#include "dist/config_check.h"
+#include "apps/plan/choice_settings.h"
+#include "apps/plan/dropped_ways.h"
 
 namespace ringtail {
 namespace {
 
-// What AUTO wants to choose itself, in a run that goes another way.
-std::string WithoutOtherWays(const DistConfig& dist) {
-  std::string flags;
-  if (UsesLocalRounds(dist)) flags += " --set dist.local={}";
-  if (CompressesAnything(dist.compression())) flags += " --set dist.compression={}";
-  if (dist.model_parallel().linear() != ModelParallelConfig::WHOLE) {
-    flags += " --set dist.model_parallel={}";
+// The parts that the config has would not be equal ones of every batch.
+std::vector<std::string> BatchSettings(const TrainConfig& train, int64_t batch) {
+  if (train.batch() == batch) return {};
+  std::vector<std::string> settings = {fmt::format("train.batch={}", batch)};
+  const int64_t parts = EqualParts(batch, train.accumulation());
+  if (parts != train.accumulation()) {
+    settings.push_back(fmt::format("train.accumulation={}", parts));
   }
-  return flags;
+  return settings;
 }
 
 }  // namespace
@@ -31,8 +33,12 @@ int64_t BatchOfOneHost(const RunConfig& config, int64_t global_batch) {
 
 std::string PlanFlags(const RunConfig& config, int64_t batch, bool local_batch) {
   std::string flags = "--plan auto";
-  if (config.train().batch() != batch) flags += fmt::format(" --set train.batch={}", batch);
-  flags += WithoutOtherWays(config.dist());
+  std::vector<std::string> settings = BatchSettings(config.train(), batch);
+  // What AUTO wants to choose itself, in a run that goes another way.
+  for (std::string& setting : SettingsWithoutOtherWays(config, {})) {
+    settings.push_back(std::move(setting));
+  }
+  for (const std::string& setting : settings) flags += " --set " + setting;
   return local_batch ? flags + ", without --local-batch" : flags;
 }
 

@@ -29,7 +29,8 @@ namespace ringtail {
 int64_t BatchOfOneHost(const RunConfig& config, int64_t global_batch);
 
 // "--plan auto --set train.batch=256 --set dist.local={}": a plan that divides `batch` images, beside the
-// flags of the run as it is. `local_batch`: the run has --local-batch, which a plan refuses.
+// flags of the run as it is; without what AUTO chooses itself (dropped_ways.h), and in parts that are
+// equal. `local_batch`: the run has --local-batch, which a plan refuses.
 std::string PlanFlags(const RunConfig& config, int64_t batch, bool local_batch);
 
 }  // namespace ringtail

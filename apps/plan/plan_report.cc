@@ -93,6 +93,11 @@ nlohmann::ordered_json Json(const Prediction& p, const PlanAnswer& answer) {
           {"reason", Reason(p)}};
 }
 
+// What all others are compared with.
+bool IsOneHost(const Choice& choice) {
+  return choice.hosts == 1 && choice.scheme == kDenseScheme && !choice.has_rounds();
+}
+
 Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAnswer* answer) {
   answer->recommended = answer->found.recommended;
   SearchSpace part = ShownPart(question.space, TrainedNetOf(*question.config));
@@ -107,6 +112,7 @@ Status Recommend(StepSimulator* simulator, const PlanQuestion& question, PlanAns
     RT_ASSIGN_OR_RETURN(SearchResult found, Search(simulator, part));
     answer->recommended = std::move(found.recommended);
   }
+  answer->shown = answer->shown || IsOneHost(answer->recommended.choice);
   answer->settings = SettingsOf(answer->recommended, *question.facts, *question.config);
   return OkStatus();
 }

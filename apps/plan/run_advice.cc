@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "apps/plan/run_network.h"
 #include "apps/trainer/local/local_period.h"
 #include "core/text/counted.h"
+#include "core/units.h"
 #include "dist/compression/scheme_choice.h"
 #include "dist/config_check.h"
 #include "dist/parameter_server/rule_choice.h"
@@ -29,11 +31,16 @@ namespace {
 constexpr int64_t kSteps = 8;  // that are measured: of fewer, the deviation would be too small
 constexpr int kFractions = 3;  // measured of a batch that a plan would divide further
 
-// The scheme of the config: the first that MeasureFacts has measured, if the config has one.
-std::string SchemeOf(const DistConfig& dist, const PlannerFacts& facts) {
+// As MeasureFacts names them.
+std::string SchemeOf(const DistConfig& dist) {
   const CompressionConfig& own =
       UsesLocalRounds(dist) ? dist.local().compression() : dist.compression();
-  return CompressesAnything(own) ? facts.scheme(0).name() : kDenseScheme;
+  return CompressesAnything(own) ? kOwnScheme : kDenseScheme;
+}
+
+std::string SchemeBeforeRounds(const DistConfig& dist) {
+  if (!UsesLocalRounds(dist)) return SchemeOf(dist);
+  return CompressesAnything(dist.compression()) ? kOwnSchemeBeforeRounds : kDenseScheme;
 }
 
 // Of a run that finds out how many steps hide its exchange, the most: it is as fast as it can be then.
@@ -41,13 +48,12 @@ int PeriodOf(const LocalConfig& local) {
   return local.period() > 0 ? local.period() : static_cast<int>(LocalPeriod::kMostAuto);
 }
 
-Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const NetworkFacts& network,
-                int64_t global_batch) {
+Choice ChoiceOf(const RunConfig& config, const NetworkFacts& network, int64_t global_batch) {
   const DistConfig& dist = config.dist();
   Choice choice{.hosts = network.hosts, .global_batch = global_batch};
   choice.algorithm = dist.algorithm();
   choice.buckets = BucketsOf(dist);
-  choice.scheme = SchemeOf(dist, facts);
+  choice.scheme = SchemeOf(dist);
   choice.divided = dist.model_parallel().linear() != ModelParallelConfig::WHOLE;
   choice.parts = config.train().accumulation();
   if (UsesLocalRounds(dist)) {
@@ -56,6 +62,16 @@ Choice ChoiceOf(const RunConfig& config, const PlannerFacts& facts, const Networ
     choice.rounds = true;
   }
   return choice;
+}
+
+// `current`: of the same run in rounds.
+StepsBeforeRounds BeforeRounds(const RunConfig& config, const Choice& current) {
+  StepsBeforeRounds before{.choice = WithRounds(current, 0)};
+  before.choice.scheme = SchemeBeforeRounds(config.dist());
+  if (UsesLocalRounds(config.dist())) {
+    before.share = config.dist().local().start_epoch() / config.train().epochs();
+  }
+  return before;
 }
 
 // Of a rank that computes.
@@ -156,8 +172,10 @@ StatusOr<std::shared_ptr<StepSimulator>> SimulatorOf(int64_t image_size, const P
   return std::make_shared<StepSimulator>(*of_size, network);
 }
 
+// `current`: in rounds, if the run has any; `before`: without.
 PredictPeriod PredictionOf(const PlannerFacts& facts, const NetworkFacts& network,
-                           const Choice& current, const std::vector<SizeShare>& sizes) {
+                           const Choice& current, const Choice& before,
+                           const std::vector<SizeShare>& sizes) {
   // Kept, with its prices, while rounds change their length.
   return [=, simulator = std::shared_ptr<StepSimulator>(), simulated_size = int64_t{0}](
              int64_t image_size, int local_steps) mutable -> StatusOr<Prediction> {
@@ -165,7 +183,7 @@ PredictPeriod PredictionOf(const PlannerFacts& facts, const NetworkFacts& networ
       RT_ASSIGN_OR_RETURN(simulator, SimulatorOf(image_size, facts, network, sizes));
       simulated_size = image_size;
     }
-    return simulator->Simulate(WithRounds(current, local_steps));
+    return simulator->Simulate(local_steps > 0 ? WithRounds(current, local_steps) : before);
   };
 }
 
@@ -174,7 +192,7 @@ ServerPrediction PredictionOfServers(const Generation& generation, const Planner
   const DistConfig& dist = generation.config().dist();
   ServerChoice choice = ServerChoiceOf(dist.asynchronous(), network.hosts * network.ranks_per_host,
                                        BatchOf(generation.division));
-  choice.scheme = SchemeOf(dist, facts);
+  choice.scheme = SchemeOf(dist);
   return PredictServers(facts, network, choice);
 }
 
@@ -183,6 +201,18 @@ StatusOr<HostChoice> BestOf(const PlannerFacts& facts, const NetworkFacts& netwo
   SearchSpace shown = space;
   shown.fewest_images = FewestShownImages(facts);
   return ChooseHosts(facts, network, std::vector<double>(network.hosts, 1.0), shown);
+}
+
+// The mean round of a run that begins without.
+StatusOr<Prediction> PredictRun(StepSimulator* simulator, const Choice& current,
+                                const StepsBeforeRounds& before) {
+  RT_ASSIGN_OR_RETURN(const Prediction in_rounds, simulator->Simulate(current));
+  if (before.share <= 0) return in_rounds;
+  RT_ASSIGN_OR_RETURN(const Prediction step, simulator->Simulate(before.choice));
+  // `current.period` such steps are as many as a round has.
+  const std::array predictions = {in_rounds, step};
+  const std::array shares = {1 - before.share, before.share * current.period};
+  return MeanOf(predictions, shares);
 }
 
 }  // namespace
@@ -213,16 +243,16 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
     return std::optional<std::string>();
   }
   return std::optional(WithBest(advice, choice.best, space.global_batches.front(),
-                                "--set dist.asynchronous.rule=NONE " + plan_flags +
-                                    ", unless some hosts are much slower than others"));
+                                plan_flags + ", unless some hosts are much slower than others"));
 }
 
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
                                               const SearchSpace& space,
-                                              const std::string& plan_flags) {
+                                              const std::string& plan_flags,
+                                              const StepsBeforeRounds& before) {
   StepSimulator simulator(facts, network);
-  RT_ASSIGN_OR_RETURN(const Prediction now, simulator.Simulate(current));
+  RT_ASSIGN_OR_RETURN(const Prediction now, PredictRun(&simulator, current, before));
   RT_ASSIGN_OR_RETURN(const HostChoice choice, BestOf(facts, network, space));
   std::optional<std::string> advice = SlowerThanOne(now, choice.one_host);
   const double rate = choice.best.images_per_s();
@@ -230,6 +260,10 @@ StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
   if (!advice) {
     advice = fmt::format("{}: predicted {:.4g} images/s, because {}", Describe(current),
                          now.images_per_s(), Reason(now));
+  }
+  if (before.share > 0) {
+    advice = fmt::format("with rounds after {:.0f} % of its steps: {}", before.share * kPercent,
+                         *advice);
   }
   return std::optional(WithBest(*advice, choice.best, current.global_batch, plan_flags));
 }
@@ -252,14 +286,18 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
   if (UsesServers(config.dist().asynchronous())) {
     return AdviseOn(facts, network, PredictionOfServers(generation, facts, network), space, flags);
   }
-  const Choice current = ChoiceOf(config, facts, network, all);
+  const Choice current = ChoiceOf(config, network, all);
+  const StepsBeforeRounds before = BeforeRounds(config, current);
   if (predict != nullptr) {
     const int64_t own = generation.division.own.batch;
-    *predict = PredictionOf(facts, network, WithShare(current, own, generation.world->size()),
+    const auto of_this_rank = [&](const Choice& choice) {
+      return WithShare(choice, own, generation.world->size());
+    };
+    *predict = PredictionOf(facts, network, of_this_rank(current), of_this_rank(before.choice),
                             SizeSharesOf(config));
   }
   if (follows_plan) return std::optional<std::string>();
-  return AdviseOn(facts, network, current, space, flags);
+  return AdviseOn(facts, network, current, space, flags, before);
 }
 
 }  // namespace ringtail

@@ -52,17 +52,24 @@ StatusOr<std::optional<std::string>> AdviseRun(const Generation& generation,
 // `current` with rounds of so many local steps, or, with 0, with gradients of every step.
 Choice WithRounds(Choice current, int local_steps);
 
+// The steps of a run before its rounds begin (dist.local.start_epoch).
+struct StepsBeforeRounds {
+  double share = 0;  // of all steps, < 1; 0: there are none
+  Choice choice;
+};
+
 // `current` as seen by one of `ranks` ranks, which computes `own` images of a step: where images are
 // divided by speed all finish together, so that the step is as long as if each had as many.
 Choice WithShare(Choice current, int64_t own, int64_t ranks);
 
-// The same from known facts: `current` as the run is set, `space` what a plan would choose from, its
-// one batch that of one host, `plan_flags` what sets such a plan. Of a run with servers
-// (dist.asynchronous) nothing else is predicted.
+// The same from known facts: `current` as the run is set, after the steps `before`; `space` what a plan
+// would choose from, its one batch that of one host; `plan_flags` what sets such a plan. Of a run with
+// servers (dist.asynchronous) nothing else is predicted.
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network, const Choice& current,
                                               const SearchSpace& space,
-                                              const std::string& plan_flags);
+                                              const std::string& plan_flags,
+                                              const StepsBeforeRounds& before = {});
 StatusOr<std::optional<std::string>> AdviseOn(const PlannerFacts& facts,
                                               const NetworkFacts& network,
                                               const ServerPrediction& current,

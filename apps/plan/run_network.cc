@@ -16,10 +16,11 @@ StatusOr<NetworkFacts> NetworkOf(const TrainingWorld& world) {
   for (int host = 1; host < hosts; ++host) {
     const auto on_this = std::ssize(topology.RanksOf(host));
     if (on_this == on_first) continue;
-    return InvalidArgument(fmt::format(
-        "hosts with different numbers of ranks cannot be planned for: {} and {} (the host of {}); "
-        "give each as many, or train without --plan auto",
-        on_first, on_this, world.Describe(topology.RanksOf(host).front())));
+    return InvalidArgument(
+        fmt::format("hosts with different numbers of ranks are not planned for: {} and {} (the "
+                    "host of {}); give "
+                    "each as many",
+                    on_first, on_this, world.Describe(topology.RanksOf(host).front())));
   }
   const auto ranks_per_host = static_cast<int>(on_first);
   return NetworkFacts::Probed(world.network(), hosts, ranks_per_host,

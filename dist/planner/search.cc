@@ -126,7 +126,11 @@ SearchSpace DefaultSpace(const PlannerFacts& facts, const NetworkFacts& network,
   space.buckets = {{.bytes = 2 * kMib, .end_bytes = kMib / 4},
                    BucketOptions(),
                    {.bytes = 32 * kMib, .end_bytes = 4 * kMib}};
-  for (int period = 2; period <= most_period; period *= 2) space.periods.push_back(period);
+  // Ranks that take steps of their own share no statistics.
+  const bool may_go_alone = facts.synchronized_channels().empty();
+  for (int period = 2; may_go_alone && period <= most_period; period *= 2) {
+    space.periods.push_back(period);
+  }
   space.divided = facts.elementwise_update();
   return space;
 }

@@ -40,7 +40,7 @@ struct SearchSpace {
 };
 
 // Of all schemes of the facts; `batch` images of all ranks in every step, as one machine has them;
-// up to `most_period` local steps (powers of two); 1 .. 32 hosts each, beyond that powers of two and
+// up to `most_period` local steps (powers of two), unless ranks share the statistics of batch norm; 1 .. 32 hosts each, beyond that powers of two and
 // all of them; linear layers divided, if the optimizer allows it.
 SearchSpace DefaultSpace(const PlannerFacts& facts, const NetworkFacts& network, int64_t batch,
                          int most_period);

@@ -4,8 +4,9 @@
 //   any network                dense; linear8, whose error is a hundredth of the gradient
 //   the default one, by Muon   and hylo, and a hundredth of the gradient and a fiftieth of sums (top_k), in every step
 //
-// Shown means: within 0.3 points of dense, with the global batch of one host, in the tables that
-// apps/plan/README.md names (a hundredth and a fiftieth, in 4 bits: 0.24 over three seeds).
+// Shown means: within 0.3 points of dense, or not told from it by single runs, with the global batch
+// of one host (a hundredth and a fiftieth, in 4 bits: 0.24 over three seeds). apps/plan/README.md and
+// apps/studies/local_rounds.md ("By H") have the evidence, also single runs that lose 0.3 to 0.7.
 // What is faster but loses more is left to the user: local rounds, larger batches, a thousandth of
 // the gradient, by which the default network loses 0.9 points, resnet18 5, and a hundredth with SGD, which
 // loses 2.

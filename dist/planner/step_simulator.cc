@@ -386,13 +386,4 @@ double StepSimulator::LeastExchange(const Choice& choice) {
   return found->second;
 }
 
-StatusOr<double> StepSimulator::WithoutOverlap(const Choice& choice) {
-  RT_ASSIGN_OR_RETURN(const Prediction prediction, Simulate(choice));
-  const PredictedSeconds& s = prediction.seconds;
-  // Those of overlapped rounds wait at most as long as those of others.
-  const double compute = s.data_wait + s.forward + s.backward + s.update;
-  return compute + WaitingFor(prediction, compute) + prediction.communication + s.merge +
-         s.roll_call;
-}
-
 }  // namespace ringtail

@@ -9,7 +9,8 @@
 // All ranks are as fast as the slowest, whose facts these are; the fastest one counts where images are
 // divided by speed (shares_by_speed.h). What is exchanged:
 // exchange_jobs.h; what it costs: collective_prices.h. One rank exchanges nothing.
-// Between the bounds  LeastSeconds <= Simulate().seconds.sum() <= WithoutOverlap.
+// At least LeastSeconds, and at most what it takes if nothing overlaps
+// (tests/dist/planner/planner_facts.h).
 // Cost: little if everything of the choice but H and overlap has been asked for before; else that of
 // new prices. Memory: some kB per combination of hosts, scheme and buckets.
 // Thread-safety: one thread. Errors: InvalidArgument for a choice that the facts do not know.
@@ -48,9 +49,8 @@ class StepSimulator {
                 const SimulatorOptions& options = {});
 
   StatusOr<Prediction> Simulate(const Choice& choice);
-  // Bounds of the seconds of a round.
-  StatusOr<double> LeastSeconds(const Choice& choice);  // without prices: cheap
-  StatusOr<double> WithoutOverlap(const Choice& choice);
+  // A lower bound of the seconds of a round, without prices: cheap.
+  StatusOr<double> LeastSeconds(const Choice& choice);
 
   const NetworkFacts& network() const { return network_; }
 

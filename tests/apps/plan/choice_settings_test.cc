@@ -93,6 +93,18 @@ TEST(SettingsOfTest, LocalStepsThatAreCompressed) {
                   "dist.local.overlap=true", "dist.local.compression={ scheme { linear8 { } } }"));
 }
 
+// In rounds running statistics travel at the end of each, and a config that says otherwise is refused.
+TEST(SettingsOfTest, SchemesOfStepsAreValidInRounds) {
+  PlannerFacts facts = Facts();
+  facts.mutable_scheme(0)->mutable_compression()->set_statistics_every_steps(4);
+  Prediction choice{.choice = {.hosts = 8, .global_batch = 256, .scheme = "linear8"}, .ranks = 8};
+  EXPECT_THAT(SettingsOf(choice, facts, DefaultConfig()),
+              testing::Contains(testing::HasSubstr("statistics_every_steps: 4")));
+  choice.choice.period = 4;
+  const auto loaded = LoadRunConfig("", SettingsOf(choice, facts, DefaultConfig()));
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+}
+
 TEST(SettingsOfTest, WhatTheConfigHasAndTheChoiceDoesWithoutIsDropped) {
   RunConfig config = Config();
   config.mutable_dist()->mutable_local()->set_period(8);
@@ -172,16 +184,19 @@ TEST(TrainedNetOfTest, TheDefaultNetworkIsKnownByItsLayers) {
   RunConfig more_classes = DefaultConfig();
   ASSERT_TRUE(FitOutputsToClasses(37, {}, &more_classes).ok());
   EXPECT_TRUE(TrainedNetOf(more_classes).is_default);
-  for (const char* const edited : {"net.layer[layer3].residual_stage.channels=256",
-                                   "net.layer[layer1].residual_stage.blocks=3",
-                                   "net.layer[loss].softmax_cross_entropy.label_smoothing=0",
-                                   "net.layer[fc].linear.bias=false"}) {
+  for (const char* const edited :
+       {"net.layer[layer3].residual_stage.channels=256",
+        "net.layer[layer1].residual_stage.blocks=3",
+        "net.layer[loss].softmax_cross_entropy.label_smoothing=0",
+        "net.layer[stem.relu1].sigmoid={}", "net.layer[fc].linear.bias=false"}) {
     EXPECT_FALSE(TrainedNetOf(DefaultConfig({edited})).is_default) << edited;
   }
   RunConfig longer = DefaultConfig();
   longer.mutable_net()->add_layer()->mutable_relu();
   EXPECT_FALSE(TrainedNetOf(longer).is_default);
   EXPECT_FALSE(TrainedNetOf(RunConfig()).is_default);
+  EXPECT_TRUE(TrainedNetOf(DefaultConfig({"net.layer[fc].linear.bias=true"})).is_default)
+      << "a default that is written out";
 }
 
 // Of what SettingsOf has set for `prediction`, with the plan that says so.

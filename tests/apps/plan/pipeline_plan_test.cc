@@ -10,6 +10,7 @@
 namespace ringtail {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -69,6 +70,33 @@ TEST_F(PipelinePlanTest, HostsThatWaitForLittleAreFaster) {
       LoadRunConfig("catdog_vgg", std::vector<std::string>{"dist.model_parallel.pipeline.stages=2"})
           .value();
   EXPECT_TRUE(ChooseStage(staged, two->cut_after, 0, 2).ok());
+}
+
+// What the config has and stages do without is dropped: `train` takes what is said.
+TEST_F(PipelinePlanTest, ItsSettingsAreThoseOfARun) {
+  std::vector<std::string> set = {"dist.compression.scheme.linear8={}", "train.batch=64",
+                                  "train.accumulation=4"};
+  const LoadedConfig coded = LoadRunConfig("catdog_vgg", set).value();
+  const auto plan = PlanPipeline(coded, facts_, {.hosts = 2}, kBatch).value();
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(plan->settings,
+              ElementsAre("dist.compression={}", "dist.model_parallel.pipeline.stages=2",
+                          "train.accumulation=8", "train.batch=64"));
+  set.insert(set.end(), plan->settings.begin(), plan->settings.end());
+  const auto staged = LoadRunConfig("catdog_vgg", set);
+  EXPECT_TRUE(staged.ok()) << staged.status().message();
+  EXPECT_THAT(DescribePipeline(*plan, 1), HasSubstr("(--set dist.compression={} --set "));
+}
+
+// Micro-batches of one image, at 1x1 in the last layers.
+TEST(PipelinePlan, NothingIsSaidOfMicroBatchesThatAreTooSmallForBatchNorm) {
+  const LoadedConfig loaded =
+      LoadRunConfig("quickstart", std::vector<std::string>{"data.image_size=16"}).value();
+  PlannerFacts facts = FactsOf(loaded);
+  facts.set_image_size(16);
+  const auto plan = PlanPipeline(loaded, facts, {.hosts = 2}, /*batch=*/2);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_FALSE(plan->has_value());
 }
 
 TEST_F(PipelinePlanTest, ASlowLinkIsSaid) {

@@ -1,4 +1,4 @@
-// The verb plan, with the images of a data set.
+// The verb plan, with the images of a data set, and with the config of a run that was planned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +45,24 @@ TEST(PlanDataTest, MeasuresBesideTheImagesOfItsData) {
   const ProcessResult refused = RunDogsVsCats(two_outputs);
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("classes"));
+}
+
+// Eight images, of which a plan has given four to each of two ranks: eight are planned anew.
+TEST(PlanDataTest, TheConfigOfAPlannedRunIsPlannedAsItWasBefore) {
+  const TempDir folder;
+  const std::string config = folder.File("planned.textproto"), facts = folder.File("facts");
+  std::ofstream(config) << TinyConfigText();
+  const std::vector<std::string> of_config = {"--config", config, "--set", "train.batch=8"};
+  std::vector<std::string> measure = {"plan", "--measure", "--save", facts, "--part-batch", "2"};
+  measure.insert(measure.end(), of_config.begin(), of_config.end());
+  const ProcessResult measured = RunDogsVsCats(measure);
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  const ProcessResult planned =
+      RunDogsVsCats({"plan", "--from", facts, "--hosts", "1", "--config", config, "--set",
+                     "train.batch=4", "--set", "dist.plan=AUTO", "--set",
+                     R"(dist.planned={ rank: 0 rank: 1 world: 2 set: "train.batch=4" })"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("--set 'train.batch=8'"));
 }
 
 }  // namespace

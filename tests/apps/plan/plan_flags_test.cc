@@ -49,12 +49,22 @@ TEST(PlanFlags, NoMoreThanTheRunHas) {
             "--plan auto --set train.batch=128, without --local-batch");
 }
 
+// 256 in the 3 parts of a batch of 96 would be refused.
+TEST(PlanFlags, PartsAreEqual) {
+  EXPECT_EQ(FlagsOn(8, Default({"train.batch=96", "train.accumulation=3"})),
+            "--plan auto --set train.batch=256 --set train.accumulation=4");
+  EXPECT_EQ(FlagsOn(8, Default({"train.batch=64", "train.accumulation=2"})),
+            "--plan auto --set train.batch=256");
+}
+
 TEST(PlanFlags, WhatAPlanChoosesItselfIsLeftOut) {
   EXPECT_EQ(FlagsOn(8, Default({"dist.local.period=4"})), "--plan auto --set dist.local={}");
   EXPECT_EQ(FlagsOn(8, Default({"dist.compression.scheme.hylo={}"})),
             "--plan auto --set dist.compression={}");
   EXPECT_EQ(FlagsOn(8, Default({"dist.model_parallel.linear=AUTO"})),
             "--plan auto --set dist.model_parallel={}");
+  EXPECT_EQ(FlagsOn(8, Default({"dist.asynchronous.rule=ASYNCHRONOUS"})),
+            "--plan auto --set dist.asynchronous={}");
 }
 
 }  // namespace

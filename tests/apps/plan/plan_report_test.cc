@@ -87,5 +87,16 @@ TEST(PlanReport, WhatAloneIsAskedForIsRecommendedAndSaidNotToBeShown) {
   EXPECT_THAT(asked.table, HasSubstr("times one host, not shown to train as accurately"));
 }
 
+// All others are compared with it, so there is nothing to be shown.
+TEST(PlanReport, OneHostNeedsNotBeShown) {
+  SearchSpace space = AllOfTheFacts();
+  space.schemes = {"one_bit"};
+  space.hosts = {1};
+  const Answered asked = Ask(space);
+  EXPECT_EQ(asked.answer.recommended.choice.hosts, 1);
+  EXPECT_TRUE(asked.json["recommended_is_shown"]);
+  EXPECT_THAT(asked.table, Not(HasSubstr("not shown to train as accurately")));
+}
+
 }  // namespace
 }  // namespace ringtail

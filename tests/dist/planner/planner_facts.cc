@@ -1,7 +1,10 @@
 #include "tests/dist/planner/planner_facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+
+#include "dist/planner/slowest_of.h"
 
 namespace ringtail {
 namespace {
@@ -89,6 +92,15 @@ NetworkFacts RandomNetwork(int hosts, double cores, Rng* rng) {
           .hosts = hosts,
           .cores_per_host = cores,
           .sending = {.per_byte = rng->Uniform(0, 5e-9F), .per_message = rng->Uniform(0, 2e-4F)}};
+}
+
+double WithoutOverlap(const Prediction& prediction, const PlannerFacts& facts) {
+  const PredictedSeconds& s = prediction.seconds;
+  const double compute = s.data_wait + s.forward + s.backward + s.update;
+  // Those of overlapped rounds wait at most as long as those of others.
+  const double waiting = SlowestOf(static_cast<int64_t>(prediction.ranks)) *
+                         facts.step_deviation() * compute / std::sqrt(prediction.choice.period);
+  return compute + waiting + prediction.communication + s.merge + s.roll_call;
 }
 
 }  // namespace ringtail

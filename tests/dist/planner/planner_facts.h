@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "dist/planner/network_facts.h"
 #include "dist/planner/planner.pb.h"
+#include "dist/planner/prediction.h"
 
 namespace ringtail {
 
@@ -19,6 +20,9 @@ PlannerFacts FactsOfOneParameter(double update_s);
 
 // A random network of `hosts` hosts with `cores` each, as fast as Ethernet is.
 NetworkFacts RandomNetwork(int hosts, double cores, Rng* rng);
+
+// An upper bound of the seconds of a round: if nothing of `prediction`, which is of these facts, overlaps.
+double WithoutOverlap(const Prediction& prediction, const PlannerFacts& facts);
 
 }  // namespace ringtail
 

@@ -131,6 +131,17 @@ TEST(SearchTest, RanksOfSeveralHostsHaveTheFewestImages) {
   EXPECT_EQ(Search(&simulator, space)->best[0].choice.hosts, 1) << "one host has no others";
 }
 
+// Ranks that take steps of their own share no statistics (dist/config_check.h).
+TEST(SearchTest, WithSharedStatisticsThereAreNoRounds) {
+  Rng rng(RngKey(18).With(kTestStream));
+  PlannerFacts facts = RandomFacts(&rng);
+  const NetworkFacts network = RandomNetwork(4, 1, &rng);
+  facts.clear_synchronized_channels();
+  EXPECT_EQ(DefaultSpace(facts, network, 64, 8).periods, std::vector<int>({1, 2, 4, 8}));
+  facts.add_synchronized_channels(16);
+  EXPECT_EQ(DefaultSpace(facts, network, 64, 8).periods, std::vector<int>({1}));
+}
+
 // Steps of plans that a question about 1,024 hosts may make: those of 1,024 ranks would be millions.
 TEST(SearchTest, AThousandHostsAreAnsweredByFormulas) {
   Rng rng(RngKey(15).With(kTestStream));
