@@ -28,8 +28,10 @@
 #include "apps/trainer/checkpoint/config_difference.h"
 #include "apps/trainer/checkpoint/numerics.h"
 #include "apps/trainer/decide_precision.h"
+#include "apps/trainer/local/round_report.h"
 #include "apps/trainer/pipeline/stage_cut.h"
 #include "apps/trainer/pipeline/stage_report.h"
+#include "apps/trainer/save_for_rank_zero.h"
 #include "apps/trainer/train_to_end.h"
 #include "apps/trainer/update/bf16_agreement.h"
 #include "core/check.h"
@@ -123,13 +125,6 @@ struct Job {
   LoadedConfig loaded;
   std::optional<ResumeHead> head;  // none: the run begins, or this rank does not reach it
 };
-
-// If rank 0 is lost, another rank that reaches the folder of the run writes what all of them hold.
-void SaveForRankZero(const std::string& output, Trainer* trainer) {
-  if (!IsFolder(output)) return;
-  const auto directory = RunDirectory::Open(output);
-  if (directory.ok()) trainer->keeper()->SaveInto(directory->get());
-}
 
 // Empty on the other ranks, and for a run that begins.
 StatusOr<ResumePoint> PointOfRankZero(const ResumeFlags& flags, const Job& job,
@@ -230,7 +225,9 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
     if (!other.empty()) LogWarning(other);
     LogInfo(from);
   }
-  if (world->leads()) SetStopNotice("stopping after this step; again to stop now");
+  if (world->leads()) {
+    SetStopNotice("stopping " + WhenItStops(config.dist(), world->alone()) + "; again to stop now");
+  }
   auto outcome = TrainToEnd(&trainer);
   SetStopNotice("");
   progress.Finish();
@@ -246,7 +243,7 @@ StatusOr<int> TrainInWorld(const TrainFlags& flags, Job job, WorldSession* sessi
   }
   const bool others_lost = world->lost() && !world->cut_off();
   if (others_lost && !world->leads() && trainer != nullptr) {
-    SaveForRankZero(job.output, trainer.get());
+    SaveForRankZero(job.output, trainer->keeper(), world->progress());
   }
   return Status(outcome.status());
 }
@@ -300,13 +297,14 @@ StatusOr<int> RunTrain(TrainFlags flags) {
   if (leads && flags.run.resume && !job.head) {
     TellOfBeginning(flags, job.output, config_of_run);
   }
-  RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.head, config_of_run));
+  RT_ASSIGN_OR_RETURN(job.loaded, LoadConfig(flags.config, job.head, config_of_run, leads));
   if (job.loaded.config.data().path().empty()) {
     return InvalidArgument("no images are named; give --data DIR or set data.path");
   }
-  if (job.loaded.config.dist().plan() == DistConfig::AUTO && flags.world.local_batch > 0) {
+  if (FollowsPlan(job.loaded.config, job.head) && flags.world.local_batch > 0) {
     return InvalidArgument(
-        "--plan auto chooses the images of each rank: leave out --local-batch, or let it be auto");
+        "a plan (--plan auto) chooses the images of each rank: leave out --local-batch, or let it "
+        "be auto");
   }
   // What is wrong is said before the images are read.
   RT_RETURN_IF_ERROR(CreateModel(job.loaded, /*allocate=*/false).status());

@@ -14,6 +14,7 @@
 #include "core/logging.h"
 #include "core/stop_signal.h"
 #include "core/stopwatch.h"
+#include "core/storage/file.h"
 #include "core/trace.h"
 
 namespace ringtail {
@@ -24,7 +25,45 @@ Status RunKeeper::Begin(const ResumePoint& point) {
   saved_step_ = knows_saved_ ? point.in_memory->saved_step : step;
   if (point.agreed_ranks > 0) agreed_path_ = PathOfAgreed(point.path);
   if (directory_ == nullptr) return OkStatus();
-  return directory_->Begin(generation_->config(), generation_->data().bad, step);
+  RT_RETURN_IF_ERROR(directory_->Begin(generation_->config(), generation_->data().bad, step));
+  if (!point.tensors || point.progress.best_step != step) return OkStatus();
+  if (const Status named = NameBest(point); !named.ok()) {
+    LogWarning(
+        fmt::format("the best checkpoint is that of step {}, but best.safetensors is not: {}", step,
+                    named.message()));
+  }
+  return OkStatus();
+}
+
+// For a run that was killed between writing its best checkpoint and naming it the best. That file
+// is named and none is written: the state of this world may be another one, as one rank merges the
+// round of several that travelled.
+Status RunKeeper::NameBest(const ResumePoint& point) {
+  const ScopedPhase saving(generation_->world->progress(), Phase::kCheckpoint);
+  const int64_t step = point.progress.step;
+  CheckpointDirectory& checkpoints = directory_->checkpoints();
+  RT_ASSIGN_OR_RETURN(const std::string run_folder, directory_->Folder());
+  const auto is = [&point](const std::string& path) {
+    std::error_code ignored;  // it may not exist
+    return std::filesystem::equivalent(point.path, path, ignored);
+  };
+  if (is(BestCheckpointPath(run_folder))) return OkStatus();
+  if (!is(checkpoints.Path(step))) RT_RETURN_IF_ERROR(TakeIn(point));
+  return checkpoints.SaveBest(step);
+}
+
+// Of another folder, or another name.
+Status RunKeeper::TakeIn(const ResumePoint& point) {
+  const CheckpointDirectory& checkpoints = directory_->checkpoints();
+  const SavedParts& saved = point.parts;
+  std::error_code ignored;
+  const bool here = std::filesystem::equivalent(saved.folder, checkpoints.folder(), ignored);
+  for (int rank = 0; !here && rank < saved.parts.world(); ++rank) {
+    const std::string name = PartName(saved.step, rank, saved.parts.world(), saved.parts.tag);
+    RT_RETURN_IF_ERROR(
+        LinkFileAtomic(saved.folder + "/" + name, checkpoints.folder() + "/" + name));
+  }
+  return LinkFileAtomic(point.path, checkpoints.Path(point.progress.step));
 }
 
 void RunKeeper::Keep(UpdatePath* update) {

@@ -37,7 +37,8 @@ class RunKeeper {
         directory_(generation->run->options.directory),
         agreement_(generation->replicas) {}
 
-  // Opens the files of the run, which continues from `point` (or begins, if that is empty).
+  // Opens the files of the run, which continues from `point` (or begins, if that is empty). If that
+  // is the best checkpoint, best.safetensors is another name of its file from now on.
   Status Begin(const ResumePoint& point);
   // From now on the state is that of all ranks, and `update`, which must outlive the keeper, has
   // its part of it. Warns if the disk has no room for a checkpoint.
@@ -68,6 +69,8 @@ class RunKeeper {
  private:
   // Whether no other rank takes part.
   bool KeepsAlone() const;
+  Status NameBest(const ResumePoint& point);
+  Status TakeIn(const ResumePoint& point);
   ResumePoint Point(int agreed_ranks) const;
   std::map<std::string, std::string> Metadata(int agreed_ranks) const;
   std::vector<TensorView> Tensors(bool agreed) const;

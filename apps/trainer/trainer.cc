@@ -37,6 +37,16 @@ Status FreezeAsAt(const ResumePoint& point, const Generation& generation) {
   return generation.run->Freeze(done[0] == 0 || !plan.IsThawed(done[0] - 1), plan.thaw_step());
 }
 
+// One rank that continues rounds of several merges the one that travelled, and what codecs had not
+// sent. Where no step follows, the final network would be weights that were never evaluated.
+void LeaveRounds(ResumePoint* point) {
+  const bool rounds = point->local.rounds > 0 || point->local.offers > 0;
+  if (!rounds || point->division.batches.size() <= 1) return;
+  point->local.offers = 0;
+  point->parts = {};
+  point->division.batches.clear();  // of several ranks: it would be warned of what they have lost
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Trainer>> Trainer::Create(TrainingRun* run, ResumePoint point,
@@ -65,17 +75,15 @@ Status Trainer::Begin() {
   RT_RETURN_IF_ERROR(keeper_.Begin(point_));
   RT_RETURN_IF_ERROR(KeepAllreduces());
   RT_RETURN_IF_ERROR(ShareState());
+  if (generation_.world->alone() && IsFinished()) LeaveRounds(&point_);
   RT_ASSIGN_OR_RETURN(update_, UpdatePath::Create(&generation_, point_));
-  const bool in_memory = point_.in_memory.has_value();
   point_ = {};  // frees its tensors
   keeper_.Keep(update_.get());
   if (step() > 0) RT_RETURN_IF_ERROR(keeper_.Compare());
-  RT_RETURN_IF_ERROR(gradients_.PreparePhases());
-  synchronized_step_ = step() - 1;  // what is due after this very step is not done yet
-  // A run that was killed between writing its best checkpoint and naming it the best. In memory the
-  // generation before has done so; what resumes from this step does so as that generation.
-  const bool best = !in_memory && generation_.progress().best_step == step();
-  return best ? keeper_.SaveCheckpoint(best) : OkStatus();
+  // What was due since then and is not done is done after this very step: an evaluation may have
+  // been broken off, and is due within a round where ranks take steps of their own.
+  synchronized_step_ = generation_.progress().evaluated_step;
+  return gradients_.PreparePhases();
 }
 
 // Replicas of a stage hold the same once the first of them has its part.

@@ -53,6 +53,7 @@ class TrainingPlan {
   // The first step (0-based) that trains what train.freeze names; kNever: none.
   int64_t thaw_step() const { return thaw_step_; }
   bool IsThawed(int64_t step) const { return step >= thaw_step_; }
+  int64_t evaluation_batches() const { return evaluation_interval_; }  // from one to the next
   // Evaluations that are due after more than `since` steps and at most `step`; where each is made
   // when it is due, so many are made.
   int64_t EvaluationsBetween(int64_t since, int64_t step) const;
@@ -61,8 +62,8 @@ class TrainingPlan {
   // images counts more.
   double WorkOf(int64_t step) const;
   double WorkLeft(int64_t step) const;
-  // Whether something is due after `step` steps that was not after `since` < `step` (synchronized
-  // points of update/update_path.h; at first step - 1).
+  // Whether something is due after `step` steps that was not after `since` <= `step` (synchronized
+  // points of update/update_path.h; at first the last that was evaluated).
   bool EvaluationIsDue(int64_t since, int64_t step) const;  // always at the end
   bool CheckpointIsDue(int64_t since, int64_t step) const;  // beside those at evaluations
   bool ComparisonIsDue(int64_t since, int64_t step) const;  // of the ranks' states

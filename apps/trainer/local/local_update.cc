@@ -249,6 +249,7 @@ void LocalUpdate::Undo() {
   round_->Forget();
   if (world_->alone()) own_.TakeBack();
   generation_->progress().step = round_begin_;
+  offered_ = {};  // of a round that is lost, or of the steps that are taken back
   synchronized_ = true;
 }
 

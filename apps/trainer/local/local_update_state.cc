@@ -29,14 +29,13 @@ StatusOr<std::unique_ptr<UpdatePath>> LocalUpdate::Create(const Generation* gene
   } else {
     RT_ASSIGN_OR_RETURN(update->dense_, AllreduceUpdate::Create(generation, point));
   }
-  const bool tells = !update->continued_.rounds.empty();
-  if (for_ever && !tells) return std::move(update->dense_);
+  const bool keeps = update->rounds_ > 0;  // for several ranks that may follow
+  if (for_ever && !keeps) return std::move(update->dense_);
   return std::unique_ptr<UpdatePath>(std::move(update));
 }
 
-// A mean of one changes nothing: every step is an update of its own.
 bool LocalUpdate::RoundsFollow() const {
-  return !world_->alone() || !RuleOf(generation_->config().dist().local()).averages();
+  return MakesRounds(generation_->config().dist().local(), world_->alone());
 }
 
 // The model holds the common weights now.
@@ -46,7 +45,9 @@ Status LocalUpdate::CreateRounds(const ResumePoint& point) {
   RT_ASSIGN_OR_RETURN(round_, LocalRound::Create(&generation_->arena(), RuleOf(local),
                                                  local.overlap() && !world_->alone()));
   exchange_ = std::make_unique<RoundExchange>(world_, round_.get(), config.dist());
-  RT_ASSIGN_OR_RETURN(const GradientCompression::Saved saved, GradientCompression::Read(point));
+  RT_ASSIGN_OR_RETURN(GradientCompression::Saved saved, GradientCompression::Read(point));
+  // Written when a rank was lost as the last step before the rounds ended: routes of gradients.
+  if (point.local.rounds == 0 && point.local.offers == 0 && point.parts.empty()) saved.routes = {};
   RT_ASSIGN_OR_RETURN(
       compression_, GradientCompression::Create(world_, round_->differences(), local.compression(),
                                                 {.global_batch = 1,
@@ -115,7 +116,7 @@ Status LocalUpdate::AddUnsent() {
   return OkStatus();
 }
 
-// All that is left of them is what the next step says of the last.
+// All that is left of them is what the next step says of the last, and how long they were.
 void LocalUpdate::EndRounds() {
   own_ = {};
   parts_.reset();
@@ -143,8 +144,8 @@ std::vector<TensorView> LocalUpdate::OwnTensors() const {
 }
 
 void LocalUpdate::Describe(ResumePoint* point) const {
-  if (dense_ != nullptr) return dense_->Describe(point);
   point->local = {.rounds = rounds_, .offers = offered_.steps, .period = period_.progress()};
+  if (dense_ != nullptr) return dense_->Describe(point);
   if (compression_ != nullptr) point->compression = compression_->routes();
 }
 

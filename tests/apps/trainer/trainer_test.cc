@@ -122,6 +122,30 @@ TEST(TrainerTest, MetricsOfAResumedRunHaveEveryStepOnce) {
   }
 }
 
+// Where ranks take steps of their own, evaluations are due within a round and made at its end: of steps
+// 5, 10, 15 and 20 after 6, 10, 16 and 20.
+TEST(TrainerTest, AnEvaluationThatWasBrokenOffIsMadeByTheResumedRun) {
+  const auto steps = [](const StepHook& hook) {
+    std::vector<int64_t> made;
+    for (const Metrics& evaluation : hook.evaluations) made.push_back(evaluation.step);
+    return made;
+  };
+  const LoadedConfig loaded = TinyConfig({"dist.local.period=3", "dist.local.outer_momentum=0.5"});
+  const TempDir alone, stopped;
+  StepHook whole({});
+  ASSERT_TRUE(TrainTiny(loaded, alone.path(), false, &whole).ok());
+  ASSERT_THAT(steps(whole), testing::ElementsAre(6, 10, 16, 20));
+  StepHook first([](int64_t step) {
+    if (step == 6) SetStopSignalForTest(SIGTERM);
+  });
+  ASSERT_EQ(TrainTiny(loaded, stopped.path(), false, &first).value().kind, Kind::kStopped);
+  EXPECT_TRUE(first.evaluations.empty());
+  StepHook rest({});
+  ASSERT_TRUE(TrainTiny(loaded, stopped.path(), true, &rest).ok());
+  EXPECT_EQ(steps(rest), steps(whole));
+  EXPECT_EQ(ReadTensors(Final(stopped)), ReadTensors(Final(alone)));
+}
+
 TEST(TrainerTest, AnotherConfigOrOtherImagesAreRefused) {
   const TempDir folder;
   StepHook hook([](int64_t step) {

@@ -74,12 +74,20 @@ TEST_F(LocalUpdateTest, TheOuterMomentumOutlivesALostRank) {
 }
 
 // Rank 1 takes its part in the exchange, and is lost while the ranks tell each other of a step that it
-// has left out: what is saved is the end of the round before, not this round's weights with its number.
+// has left out: what is saved is the end of the round before, not this round's weights with its number,
+// nor its length, which may be more than all steps before it. The image size changes after step 1.
 TEST_F(LocalUpdateTest, ALossAfterTheExchangeUndoesTheWholeRound) {
-  const LoadedConfig loaded = ConfigOf({"dist.local.period=1", "dist.local.overlap=false"});
+  constexpr int kPeriod = 3;
+  const LoadedConfig loaded = ConfigOf(
+      {"dist.local.period=3", "dist.local.overlap=false", "train.phase[0].from_epoch=0.1"});
+  double saved = 0;
   OnRanks(2, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
-    const double before = rank->Step(1).moved;
+    const Seen first = rank->Step(1);
+    EXPECT_EQ(first.rounds.size(), 1U);
+    const double before = first.moved;
     if (world->leads()) {
+      saved = before;
+      for (int step = 1; step < kPeriod; ++step) rank->Step(1);
       EXPECT_FALSE(rank->Try(1).ok());
       rank->End();
       EXPECT_EQ(rank->step(), 1);
@@ -95,6 +103,41 @@ TEST_F(LocalUpdateTest, ALossAfterTheExchangeUndoesTheWholeRound) {
     EXPECT_TRUE(
         world->Run([&](Communicator* ranks) { return ranks->AllGather(std::span(bytes)); }).ok());
     world->Abort(Status(StatusCode::kUnavailable, "a test"));
+  });
+  OnRanks(2, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    EXPECT_EQ(rank->step(), 1);
+    EXPECT_EQ(rank->Moved(), saved);
+    for (int step = 0; step < kPeriod; ++step) rank->Step(1);
+    EXPECT_LT(rank->Moved(), saved);
+  });
+}
+
+// A rank is lost as the last step before the rounds ends: what the checkpoint says of the routes of
+// gradients does not fit the differences, none of which is compressed here.
+TEST_F(LocalUpdateTest, RoutesOfGradientsAreNotThoseOfDifferences) {
+  const auto config = [](const std::string& start_epoch) {
+    return ConfigOf({"dist.local.period=2", "dist.local.overlap=false",
+                     "dist.local.start_epoch=" + start_epoch,
+                     "dist.local.compression.scheme.top_k.density=0.2",
+                     "dist.local.compression.min_elements=1000000",
+                     "dist.compression.scheme.top_k.density=0.2", "dist.compression.min_elements=0",
+                     "dist.compression.fall_back=false", "dist.compression.route=GATHER"});
+  };
+  int64_t first = 0;  // of the rounds
+  // With later rounds, so that the update of the dense steps still stands at the end of the epoch.
+  OnRanks(2, config("2"), /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    for (int64_t step = 0; step < rank->steps_per_epoch(); ++step) rank->Step(1);
+    if (!world->leads()) return;
+    first = rank->step();
+    rank->End();
+  });
+  const auto point = ReadResumePoint(LoadNewestCheckpoint(folder_.File("run")).value());
+  ASSERT_TRUE(point.ok()) << point.status().message();
+  EXPECT_THAT(point->compression.letters, testing::HasSubstr("g"));
+  OnRanks(2, config("1"), /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    EXPECT_EQ(rank->step(), first);
+    EXPECT_TRUE(rank->Step(1).rounds.empty());
+    EXPECT_EQ(rank->Step(1).rounds.size(), 1U);
   });
 }
 

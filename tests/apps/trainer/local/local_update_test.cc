@@ -4,11 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <array>
 #include <cmath>
 #include <filesystem>
 
+#include "core/stop_signal.h"
 #include "tests/apps/trainer/local/rounds_by_hand.h"
 
 namespace ringtail {
@@ -140,6 +142,45 @@ TEST_F(LocalUpdateTest, OneRankTellsOfTheLastRoundOnce) {
     EXPECT_TRUE(rank->Step(1).rounds.empty());
     rank->Save();
   });
+}
+
+// Ranks that drift apart have halved rounds for the rest of the run, though one rank trains a part.
+TEST_F(LocalUpdateTest, TheLimitOfRoundsOutlivesOneRank) {
+  const LoadedConfig loaded =
+      ConfigOf({"dist.local.period=2", "dist.local.overlap=false", "dist.local.min_cosine=0.5"});
+  OnRanks(2, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    for (int64_t step = 0; step < 2 * LocalPeriod::kWatched; ++step) {
+      rank->Step(world->leads() ? 1 : -1);
+    }
+    rank->Save();
+  });
+  OnRanks(1, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    EXPECT_TRUE(rank->Step(1).rounds.empty());
+    rank->Save();
+  });
+  OnRanks(2, loaded, /*resumes=*/true, [&](TrainingWorld* /*world*/, Rank* rank) {
+    const Seen seen = rank->Step(1);
+    ASSERT_EQ(seen.rounds.size(), 1U);
+    EXPECT_EQ(seen.rounds[0].local_steps, 1);
+    rank->Save();
+  });
+  const auto point = ReadResumePoint(LoadNewestCheckpoint(folder_.File("run")).value()).value();
+  EXPECT_EQ(point.local.rounds, LocalPeriod::kWatched + 1);
+}
+
+// It travels with the exchange of the round in which it came, which is heard at the end of the next.
+TEST_F(LocalUpdateTest, AStopSignalIsHeardWithTheNextExchange) {
+  const LoadedConfig loaded = ConfigOf({"dist.local.period=2"});
+  OnRanks(2, loaded, /*resumes=*/false, [&](TrainingWorld* world, Rank* rank) {
+    rank->Step(1);
+    if (world->leads()) SetStopSignalForTest(SIGTERM);
+    rank->Step(1);
+    EXPECT_EQ(rank->stop_signal(), 0);
+    rank->Step(1);
+    rank->Step(1);
+    EXPECT_EQ(rank->stop_signal(), SIGTERM);
+  });
+  SetStopSignalForTest(0);
 }
 
 // What an error leaves behind is the end of the round before it, with the optimizer of then.

@@ -108,6 +108,8 @@ class Rank {
     }
     return farthest;
   }
+  RunKeeper* keeper() { return &keeper_; }
+  int stop_signal() const { return update_->stop_signal(); }
   ParameterArena* arena() { return &generation_.arena(); }
   int64_t step() const { return generation_.step(); }
   int64_t steps_per_epoch() const { return generation_.plan.batches_per_epoch(); }
