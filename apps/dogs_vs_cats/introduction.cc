@@ -9,6 +9,7 @@
 #include "apps/config/run_precision.h"
 #include "apps/print.h"
 #include "apps/trainer/data_warnings.h"
+#include "apps/trainer/local/round_report.h"
 #include "apps/version.h"
 #include "core/logging.h"
 #include "core/text/counted.h"
@@ -135,6 +136,8 @@ Status PrintIntroduction(const Generation& generation, const std::string& thread
       ReportGrowth(optim.config, plan.growth_run(), plan.stages(), plan.total_steps());
   if (!growth.summary.empty()) Print("{}\n", growth.summary);
   for (const std::string& warning : growth.warnings) LogWarning(warning);
+  const std::string long_rounds = WarnOfLongRounds(loaded.config, plan, session.world().alone());
+  if (!long_rounds.empty()) LogWarning(long_rounds);
   for (const std::string& warning :
        DataWarnings(data, loaded.config, plan.growth_run().images_per_batch)) {
     LogWarning(warning);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/plan/auto_plan.h"
+#include "apps/plan/follow_plan.h"
 #include "data/layouts/folder_listing.h"
 
 namespace ringtail {
@@ -25,8 +26,15 @@ const std::string& FolderOf(const ResumeFlags& flags, const std::string& output)
 // The ranks that a plan lets train (FollowPlan); all, if the run follows none.
 RankGroup RanksThatTrain(const ResumeHead& head, const DistConfig& config, int world_size) {
   const Planned& plan = config.has_planned() ? config.planned() : head.config.dist().planned();
-  const bool follows = config.plan() == DistConfig::AUTO && plan.rank_size() > 0;
-  return follows ? TrainingRanks(plan, world_size) : RankGroup::World(world_size);
+  return BeganByPlan(head) ? TrainingRanks(plan, world_size) : RankGroup::World(world_size);
+}
+
+StatusOr<LoadedConfig> LoadWith(const std::vector<std::string>& set, const std::string& config,
+                                const std::optional<ResumeHead>& head,
+                                const std::optional<std::string>& config_of_run) {
+  if (!config.empty()) return LoadRunConfig(config, set);
+  if (!head) return LoadRunConfig(config_of_run.value_or(""), set);
+  return ParseRunConfig(head->config_text, head->path, set);
 }
 
 }  // namespace
@@ -74,10 +82,16 @@ std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::stri
 }
 
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
-                                  const std::optional<std::string>& config_of_run) {
-  if (!flags.config.empty()) return LoadRunConfig(flags.config, flags.set);
-  if (!head) return LoadRunConfig(config_of_run.value_or(""), flags.set);
-  return ParseRunConfig(head->config_text, head->path, flags.set);
+                                  const std::optional<std::string>& config_of_run, bool tells) {
+  auto loaded = LoadWith(flags.set, flags.config, head, config_of_run);
+  const bool trains_unplanned = head && head->progress.step > 0 && !BeganByPlan(*head);
+  if (loaded.ok() || !trains_unplanned) return loaded;
+  std::vector<std::string> set = flags.set;
+  set.emplace_back("dist.plan=CONFIG");
+  auto unplanned = LoadWith(set, flags.config, head, config_of_run);
+  if (!unplanned.ok()) return loaded;
+  if (tells) TellThatNothingIsPlanned();
+  return unplanned;
 }
 
 // Saved by the ranks that trained, in their order.

@@ -44,9 +44,10 @@ StatusOr<ResumePoint> LoadResumePoint(const ResumeFlags& flags, const std::strin
 std::optional<std::string> ConfigOfRun(const ResumeFlags& flags, const std::string& output);
 
 // --config; else, when resuming, the config of the run (in its checkpoint, or in its folder); else
-// the default one.
+// the default one. What a run has trained with that no plan chooses (its own local steps, for example)
+// stays, though dist.plan says AUTO: then that is CONFIG again, and the rank that `tells` says so.
 StatusOr<LoadedConfig> LoadConfig(const ConfigFlags& flags, const std::optional<ResumeHead>& head,
-                                  const std::optional<std::string>& config_of_run);
+                                  const std::optional<std::string>& config_of_run, bool tells);
 
 // Compute threads of this rank before the run was interrupted; of a rank that did not train then, and of
 // all in a world of another size, those of rank 0. `config`: of the run as it continues.

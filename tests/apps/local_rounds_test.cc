@@ -202,6 +202,31 @@ TEST_P(ResumedTest, AfterASignalTheBitsAreThose) {
   EXPECT_EQ(Final("stopped"), Final("alone"));
 }
 
+// Where ranks hear of it, which may be long after the signal.
+TEST_F(LocalRoundsTest, ASignalStopsTheRunAtTheEndOfARoundAsTheNoticeSays) {
+  constexpr int64_t kLong = 300;
+  for (const bool overlaps : {false, true}) {
+    const std::string run = overlaps ? "overlapped" : "blocking";
+    ChildProcess child(Launch(
+        2, Train(run, {"train.phase=", "train.epochs=100000", "train.log_every_steps=1",
+                       fmt::format("dist.local.period={}", kLong), "dist.local.min_cosine=-1",
+                       fmt::format("dist.local.overlap={}", overlaps)})));
+    ASSERT_TRUE(WaitForSteps(&child, 1));
+    child.Signal(SIGTERM);
+    const ProcessResult stopped = child.Wait();
+    EXPECT_EQ(stopped.exit_code, 128 + SIGTERM) << stopped.err;
+    EXPECT_THAT(stopped.err,
+                HasSubstr(fmt::format("SIGTERM: stopping at the end of {} round; again to stop now",
+                                      overlaps ? "the next" : "this")));
+    EXPECT_THAT(stopped.err, HasSubstr("rounds have up to 300 steps (dist.local.period), more than "
+                                       "the 10 from one evaluation to the next"));
+    const auto newest = LoadNewestCheckpoint(Path(run));
+    ASSERT_TRUE(newest.ok()) << newest.status().message();
+    EXPECT_GE(newest->step, overlaps ? 2 * kLong : kLong);
+    EXPECT_EQ(newest->step % kLong, 0);
+  }
+}
+
 TEST_P(ResumedTest, AnyNumberOfRanksContinues) {
   std::vector<std::string> half = GetParam();
   half.emplace_back("optim.constant={}");  // so that the end may move

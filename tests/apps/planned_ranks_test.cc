@@ -48,6 +48,15 @@ class PlannedRanksTest : public testing::Test {
     for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
     return arguments;
   }
+  // By the config of the run, to a later end.
+  ProcessResult Continue(const std::string& run, int ranks, int epochs,
+                         const std::vector<std::string>& more) const {
+    std::vector<std::string> resume = {
+        "train",   "--data",   TinyImages(), "--output",
+        Path(run), "--resume", "--set",      fmt::format("train.epochs={}", epochs)};
+    resume.insert(resume.end(), more.begin(), more.end());
+    return RunProcess(Launch(ranks, DogsVsCats(resume)));
+  }
   // Each rank runs `script` with the program as its arguments.
   static std::vector<std::string> InShell(const std::string& script,
                                           std::vector<std::string> program) {
@@ -214,11 +223,11 @@ TEST_F(PlannedRanksTest, RanksTakeImagesBySpeedAsPlanned) {
   const ProcessResult first = Train("run", 2, half, {"--plan", "auto"});
   ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
   EXPECT_THAT(first.out, ContainsRegex("batches ., . of 8: .* images/s"));
-  const std::vector<std::string> resume = {"train",     "--data",   TinyImages(), "--output",
-                                           Path("run"), "--resume", "--set",      "train.epochs=2"};
-  const ProcessResult second = RunProcess(Launch(2, DogsVsCats(resume)));
-  ASSERT_EQ(second.exit_code, 0) << second.out << second.err;
-  EXPECT_THAT(second.out, HasSubstr("of 8: as the run began"));
+  for (const std::string plan : {"auto", "config"}) {
+    const ProcessResult next = Continue("run", 2, plan == "auto" ? 2 : 3, {"--plan", plan});
+    ASSERT_EQ(next.exit_code, 0) << next.out << next.err;
+    EXPECT_THAT(next.out, HasSubstr("of 8: as the run began"));
+  }
 }
 
 TEST_F(PlannedRanksTest, ARunThatBeganWithoutAPlanContinuesWithout) {
@@ -228,6 +237,72 @@ TEST_F(PlannedRanksTest, ARunThatBeganWithoutAPlanContinuesWithout) {
   ASSERT_EQ(two.exit_code, 0) << two.out << two.err;
   EXPECT_EQ(PlanOf(two), "");
   EXPECT_THAT(two.err, HasSubstr("chooses at the first step only"));
+}
+
+// Of one epoch; with this rate the end may move.
+const std::vector<std::string> kOneEpoch = {"optim.constant={}", "train.epochs=1"};
+
+std::vector<std::string> With(std::vector<std::string> sets, const std::vector<std::string>& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+// No plan would choose rounds.
+TEST_F(PlannedRanksTest, ARunThatBeganByItsConfigIsNotPlannedWhenItContinues) {
+  for (const auto& own : {std::vector<std::string>(), {"dist.local.period=2"}}) {
+    const std::string run = own.empty() ? "steps" : "rounds";
+    const ProcessResult first = Train(run, 2, With(kOneEpoch, own));
+    ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+    int epochs = 1;
+    for (const int ranks : {2, 3, 1}) {
+      SCOPED_TRACE(fmt::format("{} of {} ranks", run, ranks));
+      const ProcessResult next = Continue(run, ranks, ++epochs, {"--plan", "auto"});
+      ASSERT_EQ(next.exit_code, 0) << next.out << next.err;
+      EXPECT_THAT(next.err, HasSubstr("dist.plan: AUTO chooses at the first step only; this run "
+                                      "continues as it began"));
+      EXPECT_EQ(PlanOf(next), "");
+      const auto head = ReadResumeHead(*FindNewestCheckpoint(Path(run)));
+      EXPECT_EQ(head->progress.step, epochs * kTinyStepsPerEpoch);
+      EXPECT_EQ(head->config.dist().plan(), DistConfig::CONFIG);
+      EXPECT_FALSE(head->config.dist().has_planned());
+    }
+  }
+}
+
+TEST_F(PlannedRanksTest, ARunKeepsItsPlanThoughItsConfigIsToDecide) {
+  const ProcessResult first = Train("run", 3, With(kOneEpoch, {"dist.plan=AUTO", kTwoOfThree}));
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  int epochs = 1;
+  const auto expect_plan = [&](const ProcessResult& next, const std::string& plan) {
+    ASSERT_EQ(next.exit_code, 0) << next.out << next.err;
+    EXPECT_THAT(next.err, HasSubstr("dist.plan: CONFIG counts at the first step only; this run "
+                                    "continues by the plan that it began with"));
+    EXPECT_EQ(PlanOf(next), plan);
+    const auto head = ReadResumeHead(*FindNewestCheckpoint(Path("run")));
+    EXPECT_EQ(head->progress.step, epochs * kTinyStepsPerEpoch);
+    EXPECT_EQ(head->config.dist().plan(), DistConfig::AUTO);
+    EXPECT_TRUE(head->config.dist().has_planned());
+  };
+  const std::vector<std::string> by_config = {"--plan", "config"};
+  const ProcessResult three = Continue("run", 3, ++epochs, by_config);
+  expect_plan(three, "plan: as told");
+  EXPECT_THAT(three.out, HasSubstr("2 ranks on 1 host"));
+  expect_plan(Continue("run", 2, ++epochs, by_config),
+              "plan: made for 3 ranks, all of now 2 train: as told");
+  expect_plan(Continue("run", 1, ++epochs, by_config), "");
+  // A config that knows of no plan.
+  const std::string end = fmt::format("train.epochs={}", ++epochs);
+  expect_plan(Train("run", 3, {"optim.constant={}", end}, {"--resume"}), "plan: as told");
+  ++epochs;
+  expect_plan(Train("run", 1, {"optim.constant={}", "train.epochs=6"}, {"--resume"}), "");
+}
+
+TEST_F(PlannedRanksTest, APlanThatIsKeptChoosesTheBatchOfEveryRank) {
+  const ProcessResult first = Train("run", 3, With(kOneEpoch, {"dist.plan=AUTO", kTwoOfThree}));
+  ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+  const ProcessResult next = Continue("run", 3, 2, {"--plan", "config", "--local-batch", "4"});
+  EXPECT_EQ(next.exit_code, kExitUsage);
+  EXPECT_THAT(next.err, HasSubstr("leave out --local-batch"));
 }
 
 TEST_F(PlannedRanksTest, WhatAPlanChoosesMustNotBeSet) {

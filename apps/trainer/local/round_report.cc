@@ -9,14 +9,70 @@
 #include "core/logging.h"
 #include "core/text/counted.h"
 #include "core/units.h"
+#include "dist/config_check.h"
 
 namespace ringtail {
+namespace {
+
+// Of a fixed period, which some round has, unless phases or the run are shorter.
+int64_t LongestRound(const RunConfig& config, const TrainingPlan& plan) {
+  const LocalConfig& local = config.dist().local();
+  const LocalPeriod period(local, config.optim(), &plan);
+  int64_t longest = 0;
+  for (int64_t begin = period.first_step();
+       begin < plan.total_steps() && longest < local.period();) {
+    const int64_t end = period.RoundEnd(begin);
+    longest = std::max(longest, end - begin);
+    begin = end;
+  }
+  return longest;
+}
+
+// The fewest, which are those of the largest batch.
+int64_t StepsToNextEvaluation(const TrainingPlan& plan) {
+  return std::max<int64_t>(1, plan.evaluation_batches() / plan.stages().back().batches);
+}
+
+}  // namespace
 
 OuterRule RuleOf(const LocalConfig& config) {
   return {.form = config.outer_form() == LocalConfig::SLOW_MOMENTUM ? OuterRule::Form::kSlowMomentum
                                                                     : OuterRule::Form::kNesterov,
           .learning_rate = config.outer_learning_rate(),
           .momentum = config.outer_momentum()};
+}
+
+bool MakesRounds(const LocalConfig& config, bool alone) {
+  return !alone || !RuleOf(config).averages();
+}
+
+std::string WhenItStops(const DistConfig& config, bool alone) {
+  const LocalConfig& local = config.local();
+  if (!UsesLocalRounds(config) || !MakesRounds(local, alone)) return "after this step";
+  const std::string round =
+      fmt::format("at the end of {} round", local.overlap() && !alone ? "the next" : "this");
+  if (local.start_epoch() == 0) return round;
+  return fmt::format("after this step, from epoch {} on {}", local.start_epoch(), round);
+}
+
+std::string WarnOfLongRounds(const RunConfig& config, const TrainingPlan& plan, bool alone) {
+  const LocalConfig& local = config.dist().local();
+  const bool fixed = UsesLocalRounds(config.dist()) && local.period_rule() == LocalConfig::FIXED;
+  if (!fixed || !MakesRounds(local, alone)) return "";
+  const int64_t longest = LongestRound(config, plan);
+  std::string passed;
+  const auto compare = [&](int64_t steps, const char* what, const char* field) {
+    if (steps == 0 || longest <= steps) return;
+    passed += fmt::format("{}the {} from one {} to the next ({})", passed.empty() ? "" : " and ",
+                          steps, what, field);
+  };
+  compare(StepsToNextEvaluation(plan), "evaluation", "train.evaluate_every_epochs");
+  compare(config.train().checkpoint_every_steps(), "checkpoint", "train.checkpoint_every_steps");
+  if (passed.empty()) return "";
+  return fmt::format(
+      "rounds have up to {} (dist.local.period), more than {}: evaluations, checkpoints and stops "
+      "come at ends of rounds only; if that is too late, set dist.local.period lower",
+      Counted(longest, "step"), passed);
 }
 
 std::string DescribeRounds(const LocalConfig& config, int64_t steps, bool overlapped) {

@@ -10,6 +10,7 @@
 
 #include "apps/trainer/local/local_period.h"
 #include "apps/trainer/local/round_exchange.h"
+#include "apps/trainer/training_plan.h"
 #include "apps/trainer/update/own_step.h"
 #include "core/storage/metrics.h"
 #include "dist/dist.pb.h"
@@ -18,6 +19,18 @@
 namespace ringtail {
 
 OuterRule RuleOf(const LocalConfig& config);
+
+// Whether there are rounds where the config has them. Not on one rank that takes means: its steps are
+// those of a run alone.
+bool MakesRounds(const LocalConfig& config, bool alone);
+
+// When a run stops that a signal tells to: "after this step", "at the end of this round". A round that
+// travels during the next one tells the others of the signal no sooner: "at the end of the next round".
+std::string WhenItStops(const DistConfig& config, bool alone);
+
+// A sentence if rounds are longer than the steps between two evaluations or two checkpoints, which then
+// come less often than the config says; empty: they are not, or the period is not fixed.
+std::string WarnOfLongRounds(const RunConfig& config, const TrainingPlan& plan, bool alone);
 
 // "local rounds: 8 steps between exchanges, which travel during the next round; outer rate 0.7,
 // momentum 0.6". `steps`: of the first round. `overlapped`: whether they travel; alone they do not.
