@@ -63,8 +63,8 @@ Status CheckPipelineRequest(const TrainingRun& run) {
   if (!run.stage.divides() || (batch.local == 0 && !batch.by_speed)) return OkStatus();
   return run.options.loaded->source.Error(
       "dist.model_parallel.pipeline.stages",
-      "the stages of a pipeline compute the same images: leave out --local-batch and --balance; "
-      "train.batch is that of a pipeline");
+      "the stages of a pipeline compute the same images: leave out --local-batch; train.batch is "
+      "that of a pipeline");
 }
 
 // All ranks, where they have layers of their own.

@@ -62,7 +62,7 @@ StatusOr<std::unique_ptr<GradientCompression>> GradientCompression::Create(
   std::unique_ptr<GradientCompression> made;
   const bool needed_alone = FindDgc(config) != nullptr || !saved.empty();
   if (!CompressesAnything(config) || (world->alone() && !needed_alone)) return made;
-  made.reset(new GradientCompression(world, arena, config));
+  made.reset(new GradientCompression(world, arena, config, options.per_rank));
   const auto samples = static_cast<double>(options.global_batch);
   std::vector<LayerScheme> schemes = ChooseSchemes(config, arena->replicated(), samples), frozen;
   if (options.thaws) frozen = ChooseSchemes(config, FrozenOf(*arena), samples);
@@ -253,9 +253,9 @@ void GradientCompression::Describe(std::span<const std::string> dense) {
     parts.push_back(fmt::format("{} for {} of {} gradients", scheme, layers, routes_.size()));
   }
   description_ = fmt::format(
-      "{}: {:.2f} -> {:.2f} MB to each rank and step",
+      "{}: {:.2f} -> {:.2f} MB to each rank and {}",
       parts.empty() ? "no gradient is compressed" : fmt::format("{}", fmt::join(parts, ", ")),
-      static_cast<double>(dense_bytes) / kMega, static_cast<double>(bytes) / kMega);
+      static_cast<double>(dense_bytes) / kMega, static_cast<double>(bytes) / kMega, unit_);
   if (dense.empty()) return;
   const size_t shown = std::min(dense.size(), kNamesShown);
   description_ += fmt::format(
@@ -275,8 +275,8 @@ CodingTimes GradientCompression::EndStep(int64_t step) {
     if (!world_->leads()) continue;
     const std::string& name = arena_->parameters()[reading.parameter].spec.name;
     const std::string text = fmt::format(
-        "step {}: {} compressed and uncompressed: cosine {:.3f}, residual {:.2f} times its norm",
-        step, name, reading.cosine, reading.residual);
+        "{} {}: {} compressed and uncompressed: cosine {:.3f}, residual {:.2f} times its norm",
+        unit_, step, name, reading.cosine, reading.residual);
     if (reading.cosine < config_.guard_min_cosine()) {
       LogWarning(text + "; its direction is lost: give it another scheme (dist.compression.rule)");
     } else {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/trainer/checkpoint/part_exchange.h"
@@ -95,13 +96,13 @@ class GradientCompression {
   void HandOverTo(HandOver* next) const;
   static StatusOr<Saved> Read(const ResumePoint& point);
 
-  // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ..."
+  // "two_bit for 20 of 62 gradients, 44.7 -> 2.8 MB to each rank and step; ...", or "and round"
   const std::string& description() const { return description_; }
 
  private:
   GradientCompression(TrainingWorld* world, const ParameterArena* arena,
-                      const CompressionConfig& config)
-      : world_(world), arena_(arena), config_(config) {}
+                      const CompressionConfig& config, bool per_rank)
+      : world_(world), arena_(arena), config_(config), unit_(per_rank ? "round" : "step") {}
   // One letter per parameter; rank 0 decides. `frozen`: of parameters that train later.
   SavedRoutes RoutesOf(std::span<const LayerScheme> schemes, std::span<const LayerScheme> frozen,
                        const Saved& saved) const;
@@ -121,6 +122,7 @@ class GradientCompression {
   TrainingWorld* const world_;
   const ParameterArena* const arena_;
   const CompressionConfig config_;
+  const std::string_view unit_;  // in texts: what ends with an exchange
   std::string routes_, frozen_routes_, description_;
   std::unique_ptr<CompressedReducer> reducer_;
   std::vector<int64_t> part_bytes_;

@@ -186,6 +186,11 @@ TEST_F(PipelineRanksTest, WhatCannotBeCutIsSaid) {
   const ProcessResult both =
       Run(2, "both", And(Stages(2), Set({"dist.model_parallel.linear=ALL"})));
   EXPECT_THAT(both.err, HasSubstr("leave out dist.model_parallel.linear or"));
+  for (const char* batch : {"4", "auto"}) {
+    const ProcessResult own = Run(2, "own", And(Stages(2), {"--local-batch", batch}));
+    EXPECT_EQ(own.exit_code, 2) << own.out << own.err;
+    EXPECT_THAT(own.err, HasSubstr("leave out --local-batch; train.batch is that of a pipeline"));
+  }
 }
 
 }  // namespace

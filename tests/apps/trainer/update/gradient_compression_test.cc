@@ -14,6 +14,7 @@ namespace ringtail {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 CompressionConfig Config(const std::string& text) { return ParseConfig<CompressionConfig>(text); }
@@ -26,14 +27,14 @@ std::unique_ptr<ParameterArena> TwoLayersOfOneShape() {
 }
 
 // The description by rank 0 of two ranks on a slow network.
-std::string DescriptionOfTwoRanks(const CompressionConfig& config) {
+std::string DescriptionOfTwoRanks(const CompressionConfig& config, bool per_rank = false) {
   const LinkModel slow = {.latency_s = 1e-4, .seconds_per_byte = 1e-5};
   std::string description;
   OnTrainingRanks(2,
                   [&](TrainingWorld* world) {
                     const auto arena = TwoLayersOfOneShape();
-                    const auto compression =
-                        GradientCompression::Create(world, arena.get(), config, {}, {});
+                    const auto compression = GradientCompression::Create(
+                        world, arena.get(), config, {.per_rank = per_rank}, {});
                     ASSERT_TRUE(compression.ok()) << compression.status().message();
                     if (world->leads()) description = (*compression)->description();
                   },
@@ -50,6 +51,39 @@ TEST(GradientCompression, LayersOfOneShapeAreJudgedByTheirOwnScheme) {
   EXPECT_THAT(DescriptionOfTwoRanks(Config("scheme { top_k { density: 0.001 } } rule { name: 'a' "
                                            "scheme { top_k { density: 1 } } }")),
               HasSubstr("top_k for 1 of 2 gradients"));
+}
+
+// Gradients are sent in every step, differences in every round.
+TEST(GradientCompression, SaysWhatItCountsBy) {
+  const CompressionConfig config = Config("scheme { one_bit {} } fall_back: false");
+  EXPECT_THAT(DescriptionOfTwoRanks(config), EndsWith(" MB to each rank and step"));
+  EXPECT_THAT(DescriptionOfTwoRanks(config, /*per_rank=*/true),
+              EndsWith(" MB to each rank and round"));
+}
+
+TEST(GradientCompression, ReadingsNameTheStepOrTheRound) {
+  for (const bool per_rank : {false, true}) {
+    testing::internal::CaptureStderr();
+    OnTrainingRanks(2, [&](TrainingWorld* world) {
+      const auto arena = TwoLayersOfOneShape();
+      const std::vector<GradientBucket> buckets = MakeGradientBuckets(arena->parameters(), {});
+      const auto compression = GradientCompression::Create(
+          world, arena.get(), Config("scheme { one_bit {} } fall_back: false guard_every_steps: 1"),
+          {.buckets = buckets, .per_rank = per_rank}, {});
+      ASSERT_TRUE(compression.ok()) << compression.status().message();
+      std::ranges::fill(arena->grads(), 1.0F);
+      (*compression)->BeginStep(0, 0, 1);
+      ASSERT_TRUE(world
+                      ->Run([&](Communicator* ranks) {
+                        return ReduceBuckets(ranks, *arena, buckets, (*compression)->reducer());
+                      })
+                      .ok());
+      (*compression)->EndStep(1);
+    });
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr(per_rank ? " round 1: a compressed and uncompressed: cosine"
+                                   : " step 1: a compressed and uncompressed: cosine"));
+  }
 }
 
 // The space that is reserved before the first step is what the parts then take, except for their
