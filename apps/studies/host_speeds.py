@@ -2,8 +2,8 @@
 """How much faster several hosts train the default recipe than one, by `train --plan auto`, in slow motion (tests/cluster/dilated.sh).
 
 A cell is a number of hosts, their cores, their links and an image size; its file in --out is written when it is done, and the same
-command continues with the cells that are missing. One host is k times one core alone, which is more than k cores of a host reach: the
-mean of this machine's cores, each measured by itself, since ranks run now on one and now on another. The recipe is one run of all sizes with
+command continues with the cells that are missing. A cell that failed has such a file, too: remove it to measure it once more.
+One host is k times one core alone, which is more than k cores of a host reach: the mean of this machine's cores, each measured by itself, since ranks run now on one and now on another. The recipe is one run of all sizes with
 one plan, as a user's; what hosts make of each size is the median of its steps. With --apart it is also one of as many hosts that each train by themselves in the same slow motion: they take from each
 other's caches and memory what hosts that train together do here, and real hosts do not. Each run trains 256 images a step.
 
@@ -15,7 +15,8 @@ few steps each, and those of the epochs before do not count.
   apps/studies/host_speeds.py --data ... --apart                           and times a host beside others that train by themselves
   apps/studies/host_speeds.py --data ... --grid                            64 pixels (the hardest) for 36 kinds of hosts and links
   apps/studies/host_speeds.py --data ... --ways                            ways to train together beside the plan's, eight steps each
-  apps/studies/host_speeds.py --data ... --emulate                         the same in the emulator, also where this machine cannot carry the links
+  apps/studies/host_speeds.py --data ... --emulate                         the 36 kinds of --grid in the emulator, all by `top_k 1%`, also
+                                                                           where this machine cannot carry the links
 
   recipe   6 epochs of 64 pixels, 6 of 96 and 4 of 128, as sixteen_epochs.textproto has them
 """

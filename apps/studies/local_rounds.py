@@ -6,18 +6,19 @@ Cells train sixteen_epochs.textproto for 12 epochs on 64 pixels of real images, 
 file in --out, written when it is done; the same command continues with the cells that are missing, and prints all as tables.
 
   apps/studies/local_rounds.py --data ~/dogs-vs-cats/train --dry-run                     # tables, cells, CPU minutes
-  apps/studies/local_rounds.py --data ~/dogs-vs-cats/train                               # all tables, the most important first
+  apps/studies/local_rounds.py --data ~/dogs-vs-cats/train                               # all tables, in the order below
   apps/studies/local_rounds.py --data ... --tables first,overlap --seeds 1,2,3
   apps/studies/local_rounds.py --data ... --recipe full --modes alone,untouched,rounds8 --seeds 1,2,3
 
-  first    8 ranks, Muon, overlapped, 8 bits, 32 or 64 images a rank: what a plan would choose
+  first    overlapped rounds in 8 bits, 8 ranks of 32 or 64 images, Muon; plans take no rounds
   overlap  rounds that travel while the next is computed, and rounds that are waited for; 8 ranks of 32 images
   batch    32 .. 256 images a rank, 8 ranks, dense and rounds
-  coding   differences of 32, 8 and 4 bits, and the largest 1 %; 8 ranks of 32 images
-  gradients  codecs in every step, 8 ranks, 32 or 64 images a rank: what a plan may choose
+  coding   differences of 32, 8 and 4 bits, the largest 1 %, and these with 2 % of their sums and all else coded; 8 ranks of 32 images
+  gradients  codecs in every step, 8 ranks of 32 or 64 images; three of them are those of plans (`coded`)
   outer    rate and momentum of the outer optimizer; 8 ranks of 32 images
+  two      the outer momentum of 2 ranks of 32 or 128 images, H = 16, beside dense
   period   H x ranks x optimizer, global batch 64, the plain mean
-  coded    beside it, 8 ranks: codecs in every step
+  coded    beside it, 8, 4 and 2 ranks: the codecs of plans in every step
 
 Overlapped rounds always keep what a rank has done since it offered its change (LocalRound): without this correction the steps of
 every second round would be lost, so there is no field that leaves it out, and no column here.

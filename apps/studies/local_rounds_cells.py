@@ -1,7 +1,7 @@
 """What local_rounds.py measures: cells, each a training run of the emulator, and the tables that they make.
 
-A cell's name is its file's name, so that tables share cells. Tables come in the order of what they decide first: `first` is what
-dist.plan: AUTO would choose on 8 hosts.
+A cell's name is its file's name, so that tables share cells. Tables come in the order in which they are made; `first` has
+overlapped rounds in 8 bits, of which dist.plan: AUTO takes none.
 """
 import dataclasses
 import itertools
@@ -42,7 +42,7 @@ TOP_K_1 = all_coded(0.01, sums=0.02)  # what plans call "top_k 1%" (apps/plan/me
 # With a fifth of small layers, which in 8 bits are half of what travels.
 TOP_K_1_SMALL = all_coded(0.01, 'linear8 {}', 'top_k { density: 0.2 values: LEVELS8 }', statistics=8)
 
-# Gradients in every step, as dist.plan: AUTO may choose.
+# Gradients in every step. dist.plan: AUTO takes dense ones and PLANNED_GRADIENTS.
 GRADIENT_CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'hylo': ['scheme.hylo={}'], 'top_k_1': top_k(0.01),
     'top_k_1_levels': all_coded(0.01), 'top_k_1_small': TOP_K_1_SMALL,
@@ -52,7 +52,7 @@ GRADIENT_CODINGS = {
     'top_k_01_2': top_k(0.001, 'top_k { density: 0.02 values: BF16 }'), 'top_k_01_one_bit': top_k(0.001, 'one_bit {}'),
     'turns_01_4': in_turns(0.001, 4), 'turns_007_16': in_turns(0.0007, 16), 'turns_003_4': in_turns(0.0003, 4),
 }
-PLANNED_GRADIENTS = ['linear8', 'hylo', 'top_k_1_sums']  # of dist.plan: AUTO
+PLANNED_GRADIENTS = ['linear8', 'hylo', 'top_k_1_sums']  # dist/planner/shown_choices.h
 # Of the changes that rounds exchange.
 CODINGS = {
     'f32': [], 'linear8': ['scheme.linear8={}'], 'linear4': ['scheme.linear4={}'], 'top_k_1': ['scheme.top_k.density=0.01'],
@@ -195,5 +195,5 @@ TABLES = {
     'outer': with_dense(product(batch=[32], steps=['8', '32'], outer=['1:0', '1:0.3', '1:0.6', '1:0.9', '0.7:0', '0.7:0.3', '0.7:0.6', '0.7:0.9'])),
     'two': with_dense(product(ranks=[2], batch=[32, 128], steps=['16'], outer=['1:0', '1:0.3', '1:0.6'])),
     'period': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], steps=LENGTHS)),
-    'coded': with_dense(product(ranks=[8], optimizer=['muon', 'sgd'], gradients=PLANNED_GRADIENTS)),
+    'coded': with_dense(product(ranks=[8, 4, 2], optimizer=['muon', 'sgd'], gradients=PLANNED_GRADIENTS)),
 }

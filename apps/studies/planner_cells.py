@@ -19,10 +19,12 @@ third and more. So a step of the default network, alone on each core (`dogs_vs_c
 again between cells: a cell in which their speed changed by more than 7 % is measured again, once. What would have been predicted for cores
 that are as fast as just before the cell (`plan --cores`) is printed, too. Where that does not suffice: --passes.
 
-  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--passes 1] [--minutes 10] [--choose-only | --print-only]
+  apps/studies/planner_cells.py --data IMAGES [--out runs/planner_cells] [--cells 120] [--most-seconds 40] [--passes 1]
+      [--only REGEX] [--minutes M] [--set FIELD=VALUE ...] [--programs FOLDER] [--choose-only | --print-only]
 
 IMAGES: drawn ones will do (dogs_vs_cats synthesize --images 2200). Needs what dilated.sh needs, and a quiet machine. A cell that
-dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such.
+dilated.sh refuses, because this machine cannot carry the links, or that the run does not finish, is written down as such. --set is
+for facts, predictions and runs alike; a folder that was begun with other settings is refused.
 """
 import argparse
 import datetime
@@ -103,7 +105,7 @@ def core_seconds(args):
     """Of a step of the default network, alone on each of the cores at the same time: their mean."""
     command = [os.path.join(args.programs, 'dogs_vs_cats'), 'time', '--config', 'dogs_vs_cats', '--precision', 'f32', '--image-size', '64',
                '--batch', str(BATCH), '--threads', '1', '--iterations', '30', '--json']
-    steps = [subprocess.Popen(['taskset', '-c', str(core), *command], stdout=subprocess.PIPE, text=True) for core in range(HERE)]
+    steps = [subprocess.Popen(['taskset', '-c', str(core), *command], stdout=subprocess.PIPE, text=True) for core in sorted(os.sched_getaffinity(0))]
     return statistics.mean(json.loads(step.communicate()[0])['step_ms'] for step in steps) / 1e3
 
 
@@ -114,7 +116,7 @@ def measure_facts(args, net, ranks):
     path = os.path.join(args.out, f'facts-{net}-{ranks}.textproto')
     if not os.path.exists(path):
         plan = ['dogs_vs_cats', 'plan', '--measure', '--insecure', '--threads', '1', '--image-size', '64', '--data', args.data,
-                *study.sets(VALIDATION + IMAGES), '--part-batch', str(BATCH), '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
+                *study.sets(VALIDATION + IMAGES + args.set), '--part-batch', str(BATCH), '--config', os.path.join(study.ROOT, 'configs', NETS[net]),
                 '--save', path + '.all']
         before = core_seconds(args)
         out, text = dilated(args, {'ranks': ranks, 'cores': 8, 'rate': 'none'}, plan)
@@ -161,7 +163,7 @@ def predict_world(args, world, cores_now=None):
                    '--latency-us', str(links['latency_us']), '--cpu-s-per-gb', str(links['cpu_s_per_gb']),
                    '--cpu-us-per-message', str(links['cpu_us_per_message']),
                    '--rate', f'{links["bytes_per_s"] * 8 / study.WIRE / 1000:.3f}kbit', '--schemes', ','.join(SCHEMES),
-                   '--periods', ','.join(map(str, PERIODS)), '--json', *flags]
+                   '--periods', ','.join(map(str, PERIODS)), *study.sets(args.set), '--json', *flags]
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)['asked']
 
     rescaled = share * cores_then / (cores_now or cores_then)
@@ -258,10 +260,11 @@ def measure_all(args, cells, end):
         if not os.path.exists(path) and not args.print_only and time.monotonic() < end and re.search(args.only, name_of(cell)):
             result = predict_and_measure(args, cell, now or core_seconds(args))
             now = result['core_seconds'][1]
-            write(path, result)
+            write(path, {**result, 'set': args.set})
             measured = result.get('measured', {'step': float('nan')})['step']
             print(f'{name_of(cell)}: {result["predicted"]["step"]:.4g} s a step predicted, {measured:.4g} measured', flush=True)
-        results.append(read(path) if os.path.exists(path) and 'measured' in read(path) else None)
+        found = study.read_result(args, path) if os.path.exists(path) else {}
+        results.append(found if 'measured' in found else None)
     return results
 
 
@@ -348,8 +351,12 @@ def main():
     parser.add_argument('--print-only', action='store_true', help='what has been measured so far')
     args = parser.parse_args()
     args.out, args.data, args.programs = map(os.path.abspath, (args.out, args.data, args.programs))
-    os.makedirs(args.out, exist_ok=True)
     registered = os.path.join(args.out, 'cells.json')
+    if args.print_only and not os.path.exists(registered):
+        parser.error(f'{registered} is not there: no cells have been chosen, and nothing has been measured')
+    os.makedirs(args.out, exist_ok=True)
+    if not args.print_only:  # facts do not say with which settings they were measured
+        study.once(args, os.path.join(args.out, 'settings.json'), lambda: {'set': args.set})
     if not os.path.exists(registered):
         write(registered, choose_cells(args))
     chosen = read(registered)

@@ -75,6 +75,9 @@ def main():
             print(f'| {way} | its speed is not in {args.speeds} | | |')
             continue
         epochs = [epochs_until(curve, args.accuracy) for curve in curves(args, mode)]
+        if not epochs:
+            print(f'| {way} | its curve is not in {args.curves} | | |')
+            continue
         reached = [seconds(each, speeds) for each in epochs if each is not None]
         mean = f'{statistics.mean(reached):.0f}' if reached and len(reached) == len(epochs) else ''
         print(f'| {way} | {", ".join(str(each or "never") for each in epochs)} | {mean} | '

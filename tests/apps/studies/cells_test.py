@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of how studies continue (apps/studies/cells.py, study.py, host_speeds.py, local_rounds.py): what is there is not made again, and
-not taken for what it is not.     tests/apps/studies/cells_test.py [CASE]"""
+"""Tests of how studies continue (apps/studies/cells.py, study.py, host_speeds.py, local_rounds.py, planner_cells.py): what is there is not
+made again, and not taken for what it is not.     tests/apps/studies/cells_test.py [CASE]"""
 import collections
 import contextlib
 import io
@@ -11,12 +11,14 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / 'apps/studies'))
 import cells  # noqa: E402
 import host_speeds  # noqa: E402
 import local_rounds  # noqa: E402
 import local_rounds_cells  # noqa: E402
+import planner_cells  # noqa: E402
 import study  # noqa: E402
 
 # PROGRAM LOG NAME STATUS --out LINES: writes down that it ran, and what `emulate --json` does.
@@ -218,6 +220,55 @@ class LocalRoundsTest(unittest.TestCase):
             found = self.settings(cell, 'optim.muon.matrices=F32', 'optim.sgd.momentum=0.8')
             self.assertFalse([setting for setting in found if setting.startswith('optim.muon')])
             self.assertEqual(found[-1], 'optim.sgd.momentum=0.8')
+
+
+class PlannerCellsTest(StudyTest):
+    CELL = {'net': 'lenet', 'ranks': 2, 'rate': '1gbit', 'cores': 1, 'scheme': 'dense', 'period': 1}
+
+    def main(self, *flags):
+        with mock.patch.object(sys, 'argv', ['planner_cells.py', '--data', 'images', '--out', str(self.out), *flags]):
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as self.said:
+                planner_cells.main()
+
+    def test_nothing_is_measured_for_printing(self):
+        with mock.patch.object(planner_cells, 'choose_cells') as choose, self.assertRaises(SystemExit):
+            self.main('--print-only')
+        choose.assert_not_called()
+        self.assertIn('cells.json is not there', self.said.getvalue())
+        self.assertFalse(self.out.exists())
+
+    def test_a_folder_is_of_the_settings_that_it_was_begun_with(self):
+        with mock.patch.object(planner_cells, 'choose_cells', return_value={'written': '', 'version': '', 'cells': [self.CELL]}):
+            self.main('--choose-only', '--set', 'train.seed=9')
+        with self.assertRaisesRegex(SystemExit, r'settings\.json was made with --set'):
+            self.main('--choose-only')
+
+        def measured(*_):
+            return {'predicted': {'step': 1}, 'failed': 'no links', 'core_seconds': [1, 1]}
+
+        with mock.patch.multiple(planner_cells, predict_and_measure=measured, core_seconds=lambda _: 1):
+            self.main('--set', 'train.seed=9')
+        self.assertEqual(json.loads((self.out / 'cell-lenet-2-1gbit-1-dense-1.json').read_text())['set'], ['train.seed=9'])
+        self.main('--print-only', '--set', 'train.seed=9')
+        with self.assertRaisesRegex(SystemExit, r'dense-1\.json was made with --set'):
+            self.main('--print-only')
+
+    def test_settings_are_for_predictions_and_runs(self):
+        self.out.mkdir()
+        for name, text in (('facts-lenet-2.textproto', ''), ('facts-lenet-2.textproto.cores', '1'), ('links-2-1gbit-1.json', json.dumps(
+                {'latency_us': 1, 'cpu_s_per_gb': 1, 'cpu_us_per_message': 1, 'bytes_per_s': 1}))):
+            (self.out / name).write_text(text)
+        program = self.root / 'dogs_vs_cats'
+        program.write_text(f'#!/bin/sh\necho "$*" >>{self.log}\necho \'{{"asked": []}}\'\n')
+        program.chmod(0o755)
+        args = self.args(['train.seed=9'])
+        args.programs = str(self.root)
+        planner_cells.predict_world(args, self.CELL)
+        commands = self.log.read_text().splitlines()
+        self.assertTrue(commands)
+        for command in commands:
+            self.assertIn(' --set train.seed=9 ', command)
+        self.assertEqual(planner_cells.overrides_of(args, self.CELL)[-1], 'train.seed=9')
 
 
 if __name__ == '__main__':
