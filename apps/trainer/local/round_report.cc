@@ -49,7 +49,7 @@ bool MakesRounds(const LocalConfig& config, bool alone) {
 std::string WhenItStops(const DistConfig& config, bool alone) {
   const LocalConfig& local = config.local();
   if (!UsesLocalRounds(config) || !MakesRounds(local, alone)) return "after this step";
-  const std::string round =
+  std::string round =
       fmt::format("at the end of {} round", local.overlap() && !alone ? "the next" : "this");
   if (local.start_epoch() == 0) return round;
   return fmt::format("after this step, from epoch {} on {}", local.start_epoch(), round);

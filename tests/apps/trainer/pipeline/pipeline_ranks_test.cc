@@ -16,7 +16,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kPipeline = "dist.model_parallel.pipeline";
 
