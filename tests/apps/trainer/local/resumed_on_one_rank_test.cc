@@ -1,5 +1,5 @@
 // One rank that continues the overlapped rounds of two at their best checkpoint: it merges the round
-// that travelled, which nobody has evaluated.
+// that travelled, which was never evaluated.
 #include <gtest/gtest.h>
 
 #include <filesystem>
